@@ -1,0 +1,48 @@
+package contextengine
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrUnknownSession: no session lives under that key in that tenant.
+var ErrUnknownSession = errors.New("unknown session")
+
+// ErrSessionErased: the session was erased; a late write cannot bring it back.
+var ErrSessionErased = errors.New("session erased")
+
+// StaleHeadError refuses a write whose ExpectedHead is not the session's.
+type StaleHeadError struct{ Expected, Head int64 }
+
+func (e *StaleHeadError) Error() string {
+	return fmt.Sprintf("stale head: expected %d, the session is at %d", e.Expected, e.Head)
+}
+
+// EpochConflictError refuses work that was planned in another epoch.
+type EpochConflictError struct{ Expected, Epoch int64 }
+
+func (e *EpochConflictError) Error() string {
+	return fmt.Sprintf("epoch conflict: expected %d, the session is at %d", e.Expected, e.Epoch)
+}
+
+// IdempotencyConflictError refuses a known key that comes with another payload.
+type IdempotencyConflictError struct {
+	Key string
+	Seq int64
+}
+
+func (e *IdempotencyConflictError) Error() string {
+	return fmt.Sprintf("idempotency conflict: key %q already names another payload (seq %d)", e.Key, e.Seq)
+}
+
+// InvalidError refuses input that breaks the contract. Field names what to
+// change, in the request's own words; Limit is set where a limit was passed.
+type InvalidError struct {
+	Field  string
+	Reason string
+	Limit  int64
+	// TooLarge tells a size over a limit from a shape that can't be accepted.
+	TooLarge bool
+}
+
+func (e *InvalidError) Error() string { return e.Field + ": " + e.Reason }

@@ -1,0 +1,17 @@
+-- name: AppendEvents :one
+SELECT append_events(
+    @tenant_id::text, @try_locks::boolean, @default_budget::bigint, @debt_milli::bigint,
+    @i_key::text[], @i_sid::uuid[], @i_create::boolean[], @i_host::boolean[], @i_gateway::text[],
+    @i_host_session::text[], @i_expected_head::bigint[], @i_expected_epoch::bigint[], @i_lease::text[],
+    @i_gate::integer[], @i_budget::bigint[], @i_owes::boolean[],
+    @e_item::integer[], @e_type::smallint[], @e_hash::bytea[], @e_body::bytea[], @e_version::smallint[],
+    @e_role::smallint[], @e_tokens::integer[], @e_flags::integer[], @e_links::bytea[],
+    @e_kind::smallint[], @e_key::bytea[], @e_kind2::smallint[], @e_key2::bytea[]
+)::jsonb AS outcomes;
+
+-- name: LockSession :exec
+SELECT pg_advisory_xact_lock(session_lock_id(@tenant_id::text, @session_key::text));
+
+-- name: KnownKeys :many
+SELECT key, seq, payload_hash FROM event_keys
+WHERE tenant_id = @tenant_id AND sid = @sid AND kind = @kind AND key = ANY (@keys::bytea[]);

@@ -1,0 +1,53 @@
+-- name: DueDebt :many
+-- Takes due rows for a while, so that several sweepers do not repeat each other.
+UPDATE compaction_debt d
+SET next_attempt_at = now() + make_interval(secs => @lease_seconds::double precision), attempts = d.attempts + 1
+FROM (
+    SELECT x.tenant_id, x.sid FROM compaction_debt x
+    WHERE x.next_attempt_at <= now()
+    ORDER BY x.next_attempt_at LIMIT @max_rows::integer
+    FOR UPDATE SKIP LOCKED
+) due
+WHERE d.tenant_id = due.tenant_id AND d.sid = due.sid
+RETURNING d.tenant_id, d.sid, d.epoch, d.attempts;
+
+-- name: DebtOf :one
+SELECT * FROM compaction_debt WHERE tenant_id = @tenant_id AND sid = @sid;
+
+-- name: PostponeDebt :exec
+UPDATE compaction_debt
+SET next_attempt_at = now() + make_interval(secs => @delay_seconds::double precision), last_error = @last_error
+WHERE tenant_id = @tenant_id AND sid = @sid;
+
+-- name: PayDebt :exec
+DELETE FROM compaction_debt WHERE tenant_id = @tenant_id AND sid = @sid;
+
+-- name: CountDebt :one
+SELECT count(*) AS owed, coalesce(extract(epoch FROM now() - min(created_at)), 0)::double precision AS oldest_seconds
+FROM compaction_debt;
+
+-- name: RecordAttempt :exec
+INSERT INTO compaction_attempts (tenant_id, sid, epoch, worker, outcome, error, started_at)
+VALUES (@tenant_id, @sid, @epoch, @worker, @outcome, @error, @started_at);
+
+-- name: ListAttempts :many
+SELECT * FROM compaction_attempts WHERE tenant_id = @tenant_id AND sid = @sid
+ORDER BY id DESC LIMIT @max_rows::integer;
+
+-- name: GetDraft :one
+SELECT draft FROM drafts WHERE tenant_id = @tenant_id AND sid = @sid AND key = @key;
+
+-- name: PutDraft :exec
+INSERT INTO drafts (tenant_id, sid, key, draft)
+SELECT @tenant_id, @sid, @key, @draft
+WHERE EXISTS (SELECT FROM sessions s WHERE s.tenant_id = @tenant_id AND s.sid = @sid)
+ON CONFLICT (tenant_id, sid, key) DO NOTHING;
+
+-- name: DropDrafts :exec
+DELETE FROM drafts WHERE tenant_id = @tenant_id AND sid = @sid;
+
+-- name: RecordAnswers :exec
+INSERT INTO window_answers (tenant_id, sid, head, epoch, params, fingerprint, tokens, answered_at)
+SELECT unnest(@tenant_ids::text[]), unnest(@sids::uuid[]), unnest(@heads::bigint[]), unnest(@epochs::bigint[]),
+       unnest(@params::bytea[]), unnest(@fingerprints::text[]), unnest(@tokens::integer[]),
+       unnest(@answered_at::timestamptz[]);

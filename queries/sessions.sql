@@ -1,0 +1,71 @@
+-- name: SessionByKey :one
+SELECT * FROM sessions WHERE tenant_id = @tenant_id AND session_key = @session_key;
+
+-- name: SessionBySID :one
+SELECT * FROM sessions WHERE tenant_id = @tenant_id AND sid = @sid;
+
+-- name: ListSessions :many
+SELECT s.*, d.tokens AS debt_tokens FROM sessions s
+LEFT JOIN compaction_debt d ON d.tenant_id = s.tenant_id AND d.sid = s.sid
+WHERE s.tenant_id = @tenant_id AND s.session_key > @after::text
+ORDER BY s.session_key
+LIMIT @max_rows::integer;
+
+-- name: StateAsOf :one
+-- The newest epoch step at or before a seq.
+SELECT as_of, epoch, state FROM session_states
+WHERE tenant_id = @tenant_id AND sid = @sid AND as_of <= @as_of::bigint
+ORDER BY as_of DESC LIMIT 1;
+
+-- name: SessionWithState :one
+-- A session and its newest epoch step, in one round trip.
+SELECT sqlc.embed(s), coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state
+FROM sessions s
+LEFT JOIN LATERAL (
+    SELECT x.as_of, x.state FROM session_states x
+    WHERE x.tenant_id = s.tenant_id AND x.sid = s.sid
+    ORDER BY x.as_of DESC LIMIT 1
+) st ON true
+WHERE s.tenant_id = @tenant_id AND s.session_key = @session_key;
+
+-- name: PutState :exec
+INSERT INTO session_states (tenant_id, sid, as_of, epoch, state)
+VALUES (@tenant_id, @sid, @as_of, @epoch, @state);
+
+-- name: StepEpoch :one
+-- The compare-and-swap of every epoch step. The caller holds the session lock.
+UPDATE sessions
+SET epoch = epoch + 1, base_offset = @base_offset, hold_offset = @hold_offset,
+    factor_milli = @factor_milli, leaf_seq = @leaf_seq, leaf_offset = @leaf_offset, updated_at = now()
+WHERE tenant_id = @tenant_id AND sid = @sid AND epoch = @epoch
+RETURNING epoch;
+
+-- name: CountCompactions :one
+SELECT count(*) FROM events
+WHERE tenant_id = @tenant_id AND sid = @sid AND type = 9;
+
+-- name: SessionView :one
+-- Everything an assemble needs in one round trip: the session, its newest
+-- epoch step, and the messages a node has not cached yet, with their bodies.
+SELECT sqlc.embed(s), coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state,
+       coalesce(n.seqs, '{}')::bigint[] AS seqs, coalesce(n.roles, '{}')::smallint[] AS roles,
+       coalesce(n.tokens, '{}')::integer[] AS tokens, coalesce(n.flags, '{}')::integer[] AS flags,
+       coalesce(n.links, '{}')::bytea[] AS links, coalesce(n.offsets, '{}')::bigint[] AS offsets,
+       coalesce(n.bodies, '{}')::bytea[] AS bodies
+FROM sessions s
+LEFT JOIN LATERAL (
+    SELECT x.as_of, x.state FROM session_states x
+    WHERE x.tenant_id = s.tenant_id AND x.sid = s.sid
+    ORDER BY x.as_of DESC LIMIT 1
+) st ON true
+LEFT JOIN LATERAL (
+    SELECT array_agg(e.seq) AS seqs, array_agg(e.role) AS roles, array_agg(e.tokens) AS tokens,
+           array_agg(e.flags) AS flags, array_agg(e.links) AS links, array_agg(e.offset_tokens) AS offsets,
+           array_agg(coalesce(b.body, e.body)) AS bodies
+    FROM (SELECT * FROM events x
+          WHERE x.tenant_id = s.tenant_id AND x.sid = s.sid AND x.type = 1 AND s.sid = @cached_sid::uuid
+            AND x.seq > @cached_head::bigint
+          ORDER BY x.seq LIMIT @max_rows::integer) e
+    LEFT JOIN bodies b ON b.tenant_id = e.tenant_id AND b.sid = e.sid AND b.hash = e.body_ref
+) n ON true
+WHERE s.tenant_id = @tenant_id AND s.session_key = @session_key;
