@@ -1,0 +1,305 @@
+package compact
+
+import (
+	"slices"
+
+	"github.com/engined/engined/internal/events"
+)
+
+// NewPlan says which summaries to write, or why there is nothing to do. It is
+// pure: the same input gives the same plan.
+//
+// A plan covers the oldest messages in chunks along tool-group edges and leaves
+// the newest ones as they are. What must stay (see unitsOf) stays wherever it
+// is, so a turn larger than the tail is split around its user message. Then the
+// summaries are combined, oldest first, until they fit beside the tail. Every
+// plan makes the window smaller.
+func NewPlan(in PlanInput) (Plan, Stop) {
+	p := planner{in: in, policy: in.Policy.WithDefaults(), factor: in.FactorMilli}
+	if p.factor <= 0 {
+		p.factor = 1000
+	}
+	p.units = unitsOf(in.Entries)
+	for _, u := range p.units {
+		p.before += u.shown
+	}
+	for _, s := range in.Live {
+		p.before += s.Tokens
+	}
+	p.setLimits()
+	if stop := p.idle(); stop != "" {
+		return Plan{}, stop
+	}
+
+	tail := p.chooseTail()
+	chunks := p.cutChunks(tail)
+	for {
+		p.draw(chunks)
+		// A partial last chunk may wait for the rest of it, if the goal is met
+		// without: it would be a small summary, and its draft of no use next time.
+		if n := len(chunks) - 1; !in.Force && n > 0 && chunks[n].shown < p.policy.ChunkTokens/2 &&
+			p.after+chunks[n].shown <= p.goal {
+			chunks = chunks[:n]
+			continue
+		}
+		break
+	}
+	return p.finish(tail)
+}
+
+// planner holds one planning; all counts in it are uncalibrated.
+type planner struct {
+	in     PlanInput
+	policy Policy
+	factor int
+	units  []unit
+
+	before int
+	// limit is what the window must be within, goal what to aim for, tailMax what
+	// the newest messages may take, sumMax what all summaries may take together
+	// and sumCap what one may.
+	limit, goal, tailMax, sumMax, sumCap int
+
+	covered []bool
+	steps   []Step
+	live    []planned
+	kept    int
+	after   int
+}
+
+func (p *planner) setLimits() {
+	budget := p.in.Budget
+	if p.in.Target > 0 && (budget <= 0 || p.in.Target < budget) {
+		budget = p.in.Target
+	}
+	b := uncalibrate(budget, p.factor)
+	if budget <= 0 {
+		b = p.before
+	}
+	p.limit = b
+	p.goal = share(b, p.policy.TargetShare)
+	p.tailMax = share(b, p.policy.TailShare)
+	p.sumCap = min(max((p.goal-p.tailMax)/8/p.policy.MinSummaryTokens, 1)*p.policy.MinSummaryTokens, p.policy.MaxSummaryTokens)
+	if p.in.Force {
+		present := min(p.before, b)
+		p.limit = min(p.limit, present-1)
+		p.tailMax = min(p.tailMax, present/2)
+	}
+}
+
+// idle says why nothing is to be done, as far as that is known beforehand.
+func (p *planner) idle() Stop {
+	over := p.before > p.limit
+	if p.in.Force {
+		// limit is under the present window by one where the budget is not the
+		// bound; over the caller's own bound a repeated call is no idle one.
+		over = p.in.Budget > 0 && p.before > uncalibrate(p.in.Budget, p.factor) ||
+			p.in.Target > 0 && p.before > uncalibrate(p.in.Target, p.factor)
+		if !over && len(p.in.Live) > 0 && p.in.CompactedAt > 0 && !p.grownSince(p.in.CompactedAt) {
+			return StopCompacted
+		}
+		return ""
+	}
+	if p.in.Budget <= 0 && p.in.Target <= 0 {
+		return StopNothing
+	}
+	if over {
+		return ""
+	}
+	if budget := uncalibrate(p.in.Budget, p.factor); p.in.Budget > 0 && p.policy.Owes(p.before, budget) {
+		return ""
+	}
+	return StopUnderTarget
+}
+
+func (p *planner) grownSince(seq int64) bool {
+	for _, u := range p.units {
+		if u.shown > 0 && p.in.Entries[u.entries[len(u.entries)-1]].Seq > seq {
+			return true
+		}
+	}
+	return false
+}
+
+// chooseTail answers the first unit of the tail. What must be kept counts first;
+// then the newest units follow while there is room. A tail that starts a little
+// before a turn starts with the turn.
+func (p *planner) chooseTail() int {
+	room := p.tailMax
+	for _, u := range p.units {
+		if u.keep {
+			room -= u.shown
+		}
+	}
+	first := len(p.units)
+	for first > 0 {
+		u := p.units[first-1]
+		if !u.keep {
+			if u.shown > room {
+				break
+			}
+			room -= u.shown
+		}
+		first--
+	}
+	slack := p.tailMax / 4
+	for i := first; i < len(p.units) && slack >= 0; i++ {
+		if p.units[i].user {
+			return i
+		}
+		if p.units[i].keep {
+			break
+		}
+		slack -= p.units[i].shown
+	}
+	return first
+}
+
+// chunk is a run of units that one first-level summary covers.
+type chunk struct {
+	units []int
+	shown int
+}
+
+// cutChunks cuts what is older than the tail, oldest first, so that edges stay
+// where they are while the session grows. Units that show nothing go with their
+// neighbours. A chunk never reaches across the newest user message, and a rest
+// too small for a summary is left alone.
+func (p *planner) cutChunks(tail int) []chunk {
+	var chunks []chunk
+	var cur chunk
+	end := func() {
+		if cur.shown >= p.policy.minSource() {
+			chunks = append(chunks, cur)
+		}
+		cur = chunk{}
+	}
+	for i := range tail {
+		u := p.units[i]
+		if u.keep {
+			if u.user {
+				end()
+			}
+			continue
+		}
+		if cur.shown >= p.policy.minSource() && u.shown > 0 && cur.shown+u.shown > p.policy.ChunkTokens {
+			end()
+		}
+		cur.units = append(cur.units, i)
+		cur.shown += u.shown
+	}
+	end()
+	return chunks
+}
+
+// draw lays out steps and the live set for these chunks.
+func (p *planner) draw(chunks []chunk) {
+	p.covered = make([]bool, len(p.units))
+	p.steps, p.live = nil, nil
+	messages := 0
+	for _, u := range p.units {
+		messages += u.shown
+	}
+	for _, c := range chunks {
+		messages -= c.shown
+	}
+	p.setSummaryRoom(messages)
+	for _, s := range p.in.Live {
+		p.live = append(p.live, planned{node: Node{Seq: s.Seq}, level: s.Level, tokens: s.Tokens, covers: s.Covers})
+	}
+	for _, c := range chunks {
+		p.addChunk(c)
+	}
+	p.condense()
+	p.kept, p.after = messages, messages
+	for _, n := range p.live {
+		p.after += n.tokens
+		if n.node.Step == 0 {
+			p.kept += n.tokens
+		}
+	}
+}
+
+// setSummaryRoom gives the summaries what the kept messages leave of the goal;
+// if that is next to nothing, a tenth of the limit where there is room.
+func (p *planner) setSummaryRoom(messages int) {
+	floor := min(p.limit/10, p.limit-messages)
+	p.sumMax = max(min(p.goal, p.limit)-messages, floor, p.policy.MinSummaryTokens)
+	if !p.in.Force {
+		return
+	}
+	p.sumMax = min(p.sumMax, max(p.limit-messages, p.policy.MinSummaryTokens))
+}
+
+func (p *planner) addChunk(c chunk) {
+	var seqs []int64
+	for _, u := range c.units {
+		p.covered[u] = true
+		for _, i := range p.units[u].entries {
+			seqs = append(seqs, p.in.Entries[i].Seq)
+		}
+	}
+	slices.Sort(seqs)
+	ranges := rangesOf(seqs)
+	upper := min(max(share(c.shown, p.policy.SummaryShare), p.policy.MinSummaryTokens), p.sumCap, max(p.sumMax, p.policy.MinSummaryTokens))
+	p.add(Step{Level: 1, SourceSeqs: seqs, Sources: ranges, Covers: ranges, SourceTokens: c.shown, MaxTokens: upper})
+}
+
+func (p *planner) add(s Step) planned {
+	s.ID = len(p.steps) + 1
+	p.steps = append(p.steps, s)
+	n := planned{node: Node{Step: s.ID}, level: s.Level, tokens: s.MaxTokens, covers: s.Covers, stage: s.stage}
+	if s.Level == 1 {
+		p.live = append(p.live, n)
+	}
+	return n
+}
+
+// finish holds the plan against its own promise.
+func (p *planner) finish(tail int) (Plan, Stop) {
+	idle := StopNothing
+	if len(p.steps) == 0 || p.after >= p.before {
+		return Plan{}, idle
+	}
+	budget := uncalibrate(p.in.Budget, p.factor)
+	if !p.in.Force && p.before <= p.limit && p.before-p.after < max(share(budget, p.policy.MinGainShare), 1) {
+		return Plan{}, idle
+	}
+	out := Plan{
+		Epoch: p.in.Epoch, Steps: p.steps,
+		TokensBefore: calibrate(p.before, p.factor), TokensAfterMax: calibrate(p.after, p.factor),
+		KeptTokens: p.kept, FactorMilli: p.factor,
+	}
+	for _, n := range p.live {
+		out.Live = append(out.Live, n.node)
+		if n.node.Step == 0 {
+			out.KeepLive = append(out.KeepLive, n.node.Seq)
+		}
+	}
+	for i, u := range p.units {
+		if p.covered[i] {
+			continue
+		}
+		seq := p.in.Entries[u.entries[0]].Seq
+		if out.FirstKept == 0 && u.shown > 0 {
+			out.FirstKept = seq
+		}
+		if i >= tail && out.TailFrom == 0 {
+			out.TailFrom = seq
+		}
+	}
+	return out, ""
+}
+
+// rangesOf writes ascending seqs as ranges that hold nothing else.
+func rangesOf(seqs []int64) []events.Range {
+	var out []events.Range
+	for _, s := range seqs {
+		if n := len(out); n > 0 && out[n-1].To+1 == s {
+			out[n-1].To = s
+			continue
+		}
+		out = append(out, events.Range{From: s, To: s})
+	}
+	return out
+}
