@@ -1,5 +1,7 @@
 package message
 
+import "strings"
+
 // content gathers the blocks of a message while it is read.
 type content struct {
 	dialects *dialectMarks
@@ -9,7 +11,13 @@ type content struct {
 	results   bool
 	hasResult bool
 	hasOther  bool
+	// more is text still to be added to the last block.
+	more strings.Builder
 }
+
+// manyBlocks is from where on neighbouring texts share a block, so that an
+// array of millions of tiny elements does not cost a block each.
+const manyBlocks = 1024
 
 // part is the members of one content block, as JSON text.
 type part struct {
@@ -30,6 +38,7 @@ func (c *content) read(v []byte) {
 		for it := s.array(); it.next(); {
 			c.block(s.span())
 		}
+		c.flush()
 	default:
 		c.text(unquoteJSON(v))
 	}
@@ -43,13 +52,30 @@ func (c *content) text(t string) {
 	if c.hasResult {
 		c.flags |= UserText
 	}
-	c.blocks = append(c.blocks, Block{Kind: Text, Text: t})
+	if n := len(c.blocks); n >= manyBlocks && c.blocks[n-1].Kind == Text {
+		c.more.WriteString("\n")
+		c.more.WriteString(t)
+		return
+	}
+	c.add(Block{Kind: Text, Text: t})
+}
+
+func (c *content) add(b Block) {
+	c.flush()
+	c.blocks = append(c.blocks, b)
+}
+
+func (c *content) flush() {
+	if c.more.Len() > 0 {
+		c.blocks[len(c.blocks)-1].Text += c.more.String()
+		c.more.Reset()
+	}
 }
 
 func (c *content) image(bytes int) {
 	c.hasOther = true
 	c.flags |= HasImage
-	c.blocks = append(c.blocks, Block{Kind: Image, ImageBytes: bytes})
+	c.add(Block{Kind: Image, ImageBytes: bytes})
 }
 
 func (c *content) block(v []byte) {
@@ -111,7 +137,7 @@ func (c *content) thinking(kind string, p *part) {
 	if !c.dialects.openclaw {
 		c.dialects.anthropic = true
 	}
-	c.blocks = append(c.blocks, Block{Kind: Thinking, Text: text})
+	c.add(Block{Kind: Thinking, Text: text})
 }
 
 func (c *content) call(p *part) {
@@ -119,7 +145,7 @@ func (c *content) call(p *part) {
 	if args == "" && len(p.args) > 0 && p.args[0] != '"' {
 		args = unquoteJSON(p.args)
 	}
-	c.blocks = append(c.blocks, Block{Kind: ToolCall, Call: Call{
+	c.add(Block{Kind: ToolCall, Call: Call{
 		ID: stringOf(p.id), Name: stringOf(p.name), Args: args,
 	}})
 }
@@ -132,25 +158,28 @@ func (c *content) result(id string, v []byte) {
 	c.hasResult = true
 	inner := content{dialects: c.dialects}
 	inner.read(v)
-	b := Block{Kind: ToolResult, ResultOf: id}
-	for i := range inner.blocks {
-		if t := inner.blocks[i].Text; t != "" {
-			if b.Text != "" {
-				b.Text += "\n"
-			}
-			b.Text += t
-		}
-	}
+	b := Block{Kind: ToolResult, ResultOf: id, Text: join(inner.blocks)}
 	if b.Text != "" {
 		c.flags |= Cuttable
 	}
-	c.blocks = append(c.blocks, b)
+	c.add(b)
 	for i := range inner.blocks {
 		if inner.blocks[i].Kind == Image {
 			c.flags |= HasImage
 			c.blocks = append(c.blocks, inner.blocks[i])
 		}
 	}
+}
+
+// join is the texts of blocks, a line break between them.
+func join(blocks []Block) string {
+	texts := make([]string, 0, 4)
+	for i := range blocks {
+		if blocks[i].Text != "" {
+			texts = append(texts, blocks[i].Text)
+		}
+	}
+	return strings.Join(texts, "\n")
 }
 
 // toolCalls reads OpenAI's tool_calls.

@@ -189,7 +189,7 @@ func (e *envelope) result(c *content, role, name string) {
 	}
 	c.result(ids[0], e.content)
 	for _, id := range ids[1:] {
-		c.blocks = append(c.blocks, Block{Kind: ToolResult, ResultOf: id})
+		c.add(Block{Kind: ToolResult, ResultOf: id})
 	}
 	if string(e.isError) == "true" {
 		c.flags |= IsError
