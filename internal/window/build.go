@@ -1,0 +1,159 @@
+package window
+
+import (
+	"strconv"
+
+	"github.com/engined/engined/contextengine"
+)
+
+// Build plans the window. It is a pure function of its input; every summary
+// and entry that it was given is in Items or in LeftOut, exactly once. It
+// reads the input's slices and keeps none of them.
+func Build(in Input) Plan {
+	l := arrange(in)
+	f := l.fit()
+	keep := l.keepSummaries(f.summaryRoom)
+	p := Plan{Dialect: in.Dialect, EpochLabel: strconv.FormatInt(in.Epoch, 10)}
+	b := builder{layout: l, plan: &p}
+	b.summaries(keep)
+	if len(p.Items) == 0 {
+		// None of the summaries has room: the first message must do without.
+		f.start = l.edgesWith(false).next(f.start)
+	}
+	b.messages(f)
+	if f.start > f.lead || in.Older {
+		p.TrimFrom = b.trimFrom(f)
+		p.EpochLabel += ".t" + strconv.FormatInt(p.TrimFrom, 10)
+	}
+	p.Fingerprint = b.fingerprint(f)
+	return p
+}
+
+// builder fills a plan from a layout.
+type builder struct {
+	*layout
+	plan *Plan
+	// pinned and tail are the parts of plan.Items behind the summaries.
+	pinned, tail []Item
+	// tailAt is when each item of tail came into the window.
+	tailAt []int64
+}
+
+func (b *builder) summaries(keep []bool) {
+	p := b.plan
+	for i, s := range b.in.Summaries {
+		tokens := int(b.in.calibrated(s.Tokens))
+		if !keep[i] {
+			p.LeftOut = append(p.LeftOut, LeftOut{Seq: s.Seq, Kind: KindSummary, Reason: SummaryNoRoom, Tokens: tokens})
+			continue
+		}
+		p.Summaries = append(p.Summaries, s)
+		p.Items = append(p.Items, Item{Seq: s.Seq, Kind: KindSummary, Tokens: tokens, Whole: s.Tokens, Reason: IsSummary})
+		p.Tokens += tokens
+	}
+}
+
+// messages adds what is pinned in front of the tail, the tail, and the report
+// of what is in neither.
+func (b *builder) messages(f fitting) {
+	p := b.plan
+	shown := make([]bool, len(b.in.Entries))
+	from := len(p.Items)
+	b.userFirst(f, func(i int) { b.show(b.units[i], shown) })
+	pinned := len(p.Items)
+	for i := f.start; i < len(b.units); i++ {
+		b.show(b.units[i], shown)
+	}
+	b.pinned, b.tail = p.Items[from:pinned], p.Items[pinned:]
+	b.tailAt = b.tailAt[len(b.pinned):]
+
+	over := contextengine.OverBudget{Budget: b.in.Budget, Needed: p.Tokens}
+	if int64(p.Tokens) > b.in.budget() {
+		for _, it := range p.Items {
+			over.Items = append(over.Items, contextengine.OverBudgetItem{Seq: it.Seq, Tokens: it.Tokens})
+		}
+		p.Over = &over
+	}
+
+	if n := len(shown) - (len(p.Items) - from); n > 0 {
+		b.leaveOut(f, shown, n)
+	}
+}
+
+// userFirst calls show for the pinned units in front of the tail, in window
+// order: log order, but the newest user message before all others where the
+// provider wants the window to begin with one.
+func (b *builder) userFirst(f fitting, show func(unit int)) {
+	ahead := -1
+	if u := b.newestUser; len(b.plan.Items) == 0 && u >= 0 && u < f.start && b.edgesWith(false).userFirst {
+		ahead = u
+		show(u)
+	}
+	for i := 0; i < f.start; i++ {
+		if b.units[i].pinned != none && i != ahead {
+			show(i)
+		}
+	}
+}
+
+// show adds a unit's messages.
+func (b *builder) show(u unit, shown []bool) {
+	reason := InTail
+	if u.pinned != none {
+		reason = u.pinned
+	}
+	calls := 0
+	add := func(i int32) {
+		e := &b.in.Entries[i]
+		to, tokens := b.in.cut(e, calls)
+		b.plan.Items = append(b.plan.Items, Item{
+			Seq: e.Seq, Tokens: int(tokens), CutTo: to, Whole: e.Tokens, Reason: reason,
+		})
+		b.plan.Tokens += int(tokens)
+		b.tailAt = append(b.tailAt, b.at[i])
+		shown[i] = true
+	}
+	add(u.head)
+	calls = len(b.in.Entries[u.head].Calls)
+	for _, r := range b.resultsOf(u) {
+		add(r)
+	}
+}
+
+// leaveOut reports the n entries that are not shown.
+func (b *builder) leaveOut(f fitting, shown []bool, n int) {
+	leading := int32(0)
+	if f.lead < len(b.units) {
+		leading = b.units[f.lead].head
+	}
+	out := make([]LeftOut, len(b.plan.LeftOut), len(b.plan.LeftOut)+n)
+	copy(out, b.plan.LeftOut)
+	for i := range b.in.Entries {
+		if shown[i] {
+			continue
+		}
+		e := &b.in.Entries[i]
+		reason := b.why[i]
+		if reason == none {
+			reason = Trimmed
+			if f.lead > 0 && int32(i) < leading {
+				reason = Leading
+			}
+		}
+		out = append(out, LeftOut{Seq: e.Seq, Reason: reason, Tokens: int(b.in.calibrated(e.Tokens))})
+	}
+	b.plan.LeftOut = out
+}
+
+// trimFrom names the edge at which the tail starts. Behind the last message
+// there is no seq; then all that is shown is pinned.
+func (b *builder) trimFrom(f fitting) int64 {
+	if f.start < len(b.units) {
+		return b.in.Entries[b.units[f.start].head].Seq
+	}
+	newest := int64(0)
+	for _, it := range b.pinned {
+		newest = max(newest, it.Seq)
+	}
+	return newest
+}

@@ -1,0 +1,71 @@
+package window
+
+import (
+	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/message"
+)
+
+// Kind tells what an item of a window is.
+type Kind uint8
+
+// The kinds of items.
+const (
+	KindMessage Kind = iota
+	KindSummary
+)
+
+// String is the kind's name in an explanation.
+func (k Kind) String() string {
+	if k == KindSummary {
+		return "summary"
+	}
+	return "message"
+}
+
+// Item is one message of the window.
+type Item struct {
+	Seq  int64
+	Kind Kind
+	// Tokens is the calibrated estimate of what is shown.
+	Tokens int
+	// CutTo is the uncalibrated number of tokens that the message is cut to; 0
+	// shows it whole.
+	CutTo int
+	// Whole is the uncalibrated estimate of the message shown whole.
+	Whole int
+	// Reason tells why it is shown.
+	Reason Reason
+}
+
+// LeftOut is one message or summary that the window does not show.
+type LeftOut struct {
+	Seq    int64
+	Kind   Kind
+	Reason Reason
+	// Tokens is the calibrated estimate of the message shown whole.
+	Tokens int
+}
+
+// Plan is a window before its bodies are read.
+type Plan struct {
+	Dialect message.Dialect
+	Items   []Item
+	// LeftOut lists what was given and is not shown: summaries, then messages
+	// in log order.
+	LeftOut []LeftOut
+	// Summaries are those that are shown.
+	Summaries []Summary
+	// Tokens is the calibrated estimate of all items.
+	Tokens int
+	// TrimFrom is the seq at which the shown tail starts; 0 when nothing is
+	// trimmed.
+	TrimFrom int64
+	// Fingerprint (hex) is equal for two plans of the same epoch only if the
+	// items of the earlier one are a prefix of the later one's.
+	Fingerprint string
+	// EpochLabel is the epoch, with the trim step while one is in force: "3",
+	// "3.t1200".
+	EpochLabel string
+	// Over is set when what must be shown does not fit the budget.
+	Over *contextengine.OverBudget
+}

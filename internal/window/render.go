@@ -1,0 +1,73 @@
+package window
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/engined/engined/internal/message"
+)
+
+// Source is what a plan is rendered from.
+type Source struct {
+	// Bodies are the stored bytes of the messages in Plan.Items, by seq.
+	Bodies map[int64][]byte
+	// Summaries are the texts of Plan.Summaries, by seq.
+	Summaries map[int64]string
+	// Estimate is the uncalibrated estimate of a text's tokens, the same that
+	// the facts were made with. Needed where an item is cut.
+	Estimate func(string) int
+}
+
+// MissingBodyError: the source lacks what the plan shows.
+type MissingBodyError struct{ Seq int64 }
+
+func (e *MissingBodyError) Error() string { return fmt.Sprintf("window: no body for seq %d", e.Seq) }
+
+// Render puts the window together: stored bytes as they are, results cut where
+// the plan says so, summaries in the session's dialect.
+func (p Plan) Render(src Source) ([]json.RawMessage, error) {
+	out := make([]json.RawMessage, 0, len(p.Items))
+	summary := 0
+	for _, it := range p.Items {
+		if it.Kind == KindSummary {
+			text, ok := src.Summaries[it.Seq]
+			if !ok {
+				return nil, &MissingBodyError{it.Seq}
+			}
+			out = append(out, RenderSummary(p.Dialect, p.Summaries[summary], text))
+			summary++
+			continue
+		}
+		body, ok := src.Bodies[it.Seq]
+		if !ok {
+			return nil, &MissingBodyError{it.Seq}
+		}
+		if it.CutTo > 0 {
+			var err error
+			if body, err = cutBody(body, it, src.Estimate); err != nil {
+				return nil, fmt.Errorf("window: cut seq %d: %w", it.Seq, err)
+			}
+		}
+		out = append(out, body)
+	}
+	return out, nil
+}
+
+// cutBody cuts a result message to it.CutTo tokens. The planner counts whole
+// messages and CutResult only their texts, so what a message costs beside its
+// texts is taken off first.
+func cutBody(body []byte, it Item, est func(string) int) ([]byte, error) {
+	m, err := message.Read(body)
+	if err != nil {
+		return nil, err
+	}
+	texts, answers := 0, 0
+	for i := range m.Blocks {
+		if b := &m.Blocks[i]; b.Kind == message.ToolResult {
+			texts += est(b.Text)
+			answers++
+		}
+	}
+	around := max(it.Whole-texts, 0)
+	return message.CutResult(body, it.Seq, max(it.CutTo-around, 64*answers), est)
+}
