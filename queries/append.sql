@@ -4,7 +4,8 @@ SELECT append_events(
     @i_key::text[], @i_sid::uuid[], @i_create::boolean[], @i_host::boolean[], @i_gateway::text[],
     @i_host_session::text[], @i_expected_head::bigint[], @i_expected_epoch::bigint[], @i_lease::text[],
     @i_gate::integer[], @i_budget::bigint[], @i_owes::boolean[],
-    @e_item::integer[], @e_type::smallint[], @e_hash::bytea[], @e_body::bytea[], @e_version::smallint[],
+    @i_events::integer[], @i_keyed::boolean[], @i_large::boolean[],
+    @e_type::smallint[], @e_hash::bytea[], @e_body::bytea[], @e_version::smallint[],
     @e_role::smallint[], @e_tokens::integer[], @e_flags::integer[], @e_links::bytea[],
     @e_kind::smallint[], @e_key::bytea[], @e_kind2::smallint[], @e_key2::bytea[]
 )::jsonb AS outcomes;

@@ -17,9 +17,10 @@ SELECT append_events(
     $5::text[], $6::uuid[], $7::boolean[], $8::boolean[], $9::text[],
     $10::text[], $11::bigint[], $12::bigint[], $13::text[],
     $14::integer[], $15::bigint[], $16::boolean[],
-    $17::integer[], $18::smallint[], $19::bytea[], $20::bytea[], $21::smallint[],
-    $22::smallint[], $23::integer[], $24::integer[], $25::bytea[],
-    $26::smallint[], $27::bytea[], $28::smallint[], $29::bytea[]
+    $17::integer[], $18::boolean[], $19::boolean[],
+    $20::smallint[], $21::bytea[], $22::bytea[], $23::smallint[],
+    $24::smallint[], $25::integer[], $26::integer[], $27::bytea[],
+    $28::smallint[], $29::bytea[], $30::smallint[], $31::bytea[]
 )::jsonb AS outcomes
 `
 
@@ -40,7 +41,9 @@ type AppendEventsParams struct {
 	IGate          []int32
 	IBudget        []int64
 	IOwes          []bool
-	EItem          []int32
+	IEvents        []int32
+	IKeyed         []bool
+	ILarge         []bool
 	EType          []int16
 	EHash          [][]byte
 	EBody          [][]byte
@@ -62,9 +65,10 @@ type AppendEventsParams struct {
 //	    $5::text[], $6::uuid[], $7::boolean[], $8::boolean[], $9::text[],
 //	    $10::text[], $11::bigint[], $12::bigint[], $13::text[],
 //	    $14::integer[], $15::bigint[], $16::boolean[],
-//	    $17::integer[], $18::smallint[], $19::bytea[], $20::bytea[], $21::smallint[],
-//	    $22::smallint[], $23::integer[], $24::integer[], $25::bytea[],
-//	    $26::smallint[], $27::bytea[], $28::smallint[], $29::bytea[]
+//	    $17::integer[], $18::boolean[], $19::boolean[],
+//	    $20::smallint[], $21::bytea[], $22::bytea[], $23::smallint[],
+//	    $24::smallint[], $25::integer[], $26::integer[], $27::bytea[],
+//	    $28::smallint[], $29::bytea[], $30::smallint[], $31::bytea[]
 //	)::jsonb AS outcomes
 func (q *Queries) AppendEvents(ctx context.Context, arg AppendEventsParams) ([]byte, error) {
 	row := q.db.QueryRow(ctx, appendEvents,
@@ -84,7 +88,9 @@ func (q *Queries) AppendEvents(ctx context.Context, arg AppendEventsParams) ([]b
 		arg.IGate,
 		arg.IBudget,
 		arg.IOwes,
-		arg.EItem,
+		arg.IEvents,
+		arg.IKeyed,
+		arg.ILarge,
 		arg.EType,
 		arg.EHash,
 		arg.EBody,

@@ -1,0 +1,283 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/events"
+	"github.com/engined/engined/internal/message"
+	"github.com/engined/engined/internal/store/db"
+)
+
+// KeyKind says what a key of an event identifies. The numbers are stored.
+type KeyKind int16
+
+// The kinds of keys.
+const (
+	// ClientKey is an idempotency key that a client chose.
+	ClientKey KeyKind = 1
+	// HostEntryKey is (gateway, host session id, entry id).
+	HostEntryKey KeyKind = 2
+	// TurnKey is the advancement key of a committed turn.
+	TurnKey KeyKind = 3
+	// DeltaKey is the hash of what an after-turn call delivered.
+	DeltaKey KeyKind = 4
+	// HostSessionKey is (gateway, host session id), bound once.
+	HostSessionKey KeyKind = 5
+)
+
+// Key identifies an event within its session.
+type Key struct {
+	Kind  KeyKind
+	Value []byte
+}
+
+// NewEvent is an event to append. Keys holds at most two.
+type NewEvent struct {
+	Type events.Type
+	Body []byte
+	// Hash is what payload equality means for the event's keys.
+	Hash  [32]byte
+	Facts message.Facts
+	Keys  []Key
+}
+
+// Item is one request: its events are appended together or not at all.
+type Item struct {
+	Tenant, SessionKey string
+	// Create opens the session where it is missing.
+	Create bool
+	// Host is set for what a host's call wrote; it moves the host head.
+	Host                 bool
+	Gateway, HostSession string
+	ExpectedHead         *int64
+	ExpectedEpoch        *int64
+	LeaseToken           string
+	// Gate, if positive, is the 1-based event whose known key makes the whole
+	// item a duplicate.
+	Gate int
+	// Budget is the token budget the call reported; 0 when it did not.
+	Budget int64
+	// Owes lets the item put the session into debt when it crosses the threshold.
+	Owes   bool
+	Events []NewEvent
+}
+
+// Appended is the outcome of an item.
+type Appended struct {
+	SID                   uuid.UUID
+	Head, HostHead, Epoch int64
+	// Seqs has one entry per event; 0 where a gate answered for the item.
+	Seqs []int64
+	// Known marks the events that were there before.
+	Known []bool
+	// Duplicate is set when nothing was new.
+	Duplicate bool
+	// Debt is set when the item left its session in debt.
+	Debt bool
+}
+
+// The verdicts of append_events.
+const (
+	verdictAppended = iota
+	verdictBusy
+	verdictUnknown
+	verdictErased
+	verdictConflict
+	verdictStaleHead
+	verdictEpoch
+	verdictLease
+	verdictKnown
+)
+
+type outcome struct {
+	verdict               int
+	sid                   uuid.UUID
+	head, hostHead, epoch int64
+	debt                  bool
+	seqs                  []*int64
+	known                 []bool
+}
+
+func (o *outcome) UnmarshalJSON(b []byte) error {
+	return json.Unmarshal(b, &[]any{&o.verdict, &o.sid, &o.head, &o.hostHead, &o.epoch, &o.debt, &o.seqs, &o.known})
+}
+
+// result turns an outcome into what the caller of Append sees.
+func (o *outcome) result(it *Item) (Appended, error) {
+	switch o.verdict {
+	case verdictAppended, verdictKnown:
+		a := Appended{
+			SID: o.sid, Head: o.head, HostHead: o.hostHead, Epoch: o.epoch, Debt: o.debt,
+			Known: o.known, Duplicate: o.verdict == verdictKnown, Seqs: make([]int64, len(o.seqs)),
+		}
+		for i, seq := range o.seqs {
+			if seq != nil {
+				a.Seqs[i] = *seq
+			}
+		}
+		return a, nil
+	case verdictUnknown:
+		return Appended{}, contextengine.ErrUnknownSession
+	case verdictErased:
+		return Appended{}, contextengine.ErrSessionErased
+	case verdictConflict:
+		e := &contextengine.IdempotencyConflictError{}
+		if len(o.seqs) > 0 && o.seqs[0] != nil {
+			e.Seq = *o.seqs[0]
+		}
+		e.Key = it.onlyKey()
+		return Appended{}, e
+	case verdictStaleHead:
+		return Appended{}, &contextengine.StaleHeadError{Expected: *it.ExpectedHead, Head: o.head}
+	case verdictEpoch:
+		return Appended{}, &contextengine.EpochConflictError{Expected: *it.ExpectedEpoch, Epoch: o.epoch}
+	case verdictLease:
+		return Appended{}, ErrLeaseStale
+	}
+	return Appended{}, fmt.Errorf("append: unexpected verdict %d", o.verdict)
+}
+
+// onlyKey names the client's key in a conflict, where just one is possible.
+func (it *Item) onlyKey() string {
+	var found []byte
+	n := 0
+	for i := range it.Events {
+		for _, k := range it.Events[i].Keys {
+			if k.Kind == ClientKey || k.Kind == TurnKey {
+				found, n = k.Value, n+1
+			}
+		}
+	}
+	if n != 1 {
+		return ""
+	}
+	return string(found)
+}
+
+// conditional items see only what was committed before their batch, so within
+// a batch nothing else may write to their session.
+func (it *Item) conditional() bool {
+	return it.ExpectedHead != nil || it.ExpectedEpoch != nil || it.Gate > 0
+}
+
+const (
+	dialectShift = 24
+	// largeBody is where append_events moves a body into its own table.
+	largeBody = 256 << 10
+)
+
+// params lays the items of one batch out as the parallel arrays of append_events.
+// Items of one session must stand next to each other.
+func (s *Store) params(items []*Item, try bool) db.AppendEventsParams {
+	p := db.AppendEventsParams{
+		TenantID: items[0].Tenant, TryLocks: try,
+		DefaultBudget: s.cfg.DefaultBudget, DebtMilli: s.cfg.DebtMilli,
+	}
+	opened := make(map[string]uuid.UUID, len(items))
+	for _, it := range items {
+		sid, ok := opened[it.SessionKey]
+		if !ok {
+			sid = uuid.Must(uuid.NewV7())
+			opened[it.SessionKey] = sid
+		}
+		gate := 0
+		if it.Gate > 0 {
+			gate = len(p.EType) + it.Gate
+		}
+		p.IKey = append(p.IKey, it.SessionKey)
+		p.ISID = append(p.ISID, sid)
+		p.ICreate = append(p.ICreate, it.Create)
+		p.IHost = append(p.IHost, it.Host)
+		p.IGateway = append(p.IGateway, it.Gateway)
+		p.IHostSession = append(p.IHostSession, it.HostSession)
+		p.IExpectedHead = append(p.IExpectedHead, orMinusOne(it.ExpectedHead))
+		p.IExpectedEpoch = append(p.IExpectedEpoch, orMinusOne(it.ExpectedEpoch))
+		p.ILease = append(p.ILease, it.LeaseToken)
+		p.IGate = append(p.IGate, int32(gate))
+		p.IBudget = append(p.IBudget, it.Budget)
+		p.IOwes = append(p.IOwes, it.Owes)
+		p.IEvents = append(p.IEvents, int32(len(it.Events)))
+		keyed, large := false, false
+		for j := range it.Events {
+			e := &it.Events[j]
+			keyed = keyed || len(e.Keys) > 0
+			large = large || len(e.Body) > largeBody
+			addEvent(&p, e)
+		}
+		p.IKeyed = append(p.IKeyed, keyed)
+		p.ILarge = append(p.ILarge, large)
+	}
+	return p
+}
+
+func addEvent(p *db.AppendEventsParams, e *NewEvent) {
+	p.EType = append(p.EType, int16(e.Type))
+	p.EHash = append(p.EHash, e.Hash[:])
+	p.EBody = append(p.EBody, e.Body)
+	var version int16
+	if e.Type == events.MessageAppended {
+		version = message.ReaderVersion
+	}
+	p.EVersion = append(p.EVersion, version)
+	p.ERole = append(p.ERole, int16(e.Facts.Role))
+	p.ETokens = append(p.ETokens, int32(e.Facts.Tokens))
+	p.EFlags = append(p.EFlags, int32(e.Facts.Flags)|int32(e.Facts.Dialect)<<dialectShift)
+	p.ELinks = append(p.ELinks, message.EncodeLinks(e.Facts))
+	var kinds [2]int16
+	var keys [2][]byte
+	for i, k := range e.Keys {
+		kinds[i], keys[i] = int16(k.Kind), k.Value
+	}
+	p.EKind, p.EKey = append(p.EKind, kinds[0]), append(p.EKey, keys[0])
+	p.EKind2, p.EKey2 = append(p.EKind2, kinds[1]), append(p.EKey2, keys[1])
+}
+
+func orMinusOne(n *int64) int64 {
+	if n == nil {
+		return -1
+	}
+	return *n
+}
+
+// run sends one batch: one statement, one round trip, one transaction.
+func run(ctx context.Context, q *db.Queries, p db.AppendEventsParams) ([]outcome, error) {
+	raw, err := q.AppendEvents(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	var outs []outcome
+	if err := json.Unmarshal(raw, &outs); err != nil {
+		return nil, fmt.Errorf("append: outcomes: %w", err)
+	}
+	if len(outs) != len(p.IKey) {
+		return nil, fmt.Errorf("append: %d outcomes for %d items", len(outs), len(p.IKey))
+	}
+	return outs, nil
+}
+
+// isDataError tells an error that one item's data caused, so that the others
+// may succeed without it.
+func isDataError(err error) bool {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return false
+	}
+	switch pg.Code[:2] {
+	case "21", "22", "23", "54":
+		return true
+	}
+	return false
+}
+
+func isBroken(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}

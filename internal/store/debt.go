@@ -1,0 +1,149 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/engined/engined/internal/store/db"
+)
+
+// Debt is what a session owes.
+type Debt struct {
+	Tenant   string
+	SID      uuid.UUID
+	Epoch    int64
+	Tokens   int64
+	Budget   int64
+	Attempts int
+	LastErr  string
+}
+
+// DueDebt takes due debts and hides them from other sweepers for a while.
+func (s *Store) DueDebt(ctx context.Context, limit int, lease time.Duration) ([]Debt, error) {
+	rows, err := s.q.DueDebt(ctx, db.DueDebtParams{LeaseSeconds: lease.Seconds(), MaxRows: int32(limit)})
+	if err != nil {
+		return nil, readErr("debt", err)
+	}
+	out := make([]Debt, len(rows))
+	for i, r := range rows {
+		out[i] = Debt{Tenant: r.TenantID, SID: r.SID, Epoch: r.Epoch, Attempts: int(r.Attempts)}
+	}
+	return out, nil
+}
+
+// DebtOf reads what one session owes; ok is false when it owes nothing.
+func (s *Store) DebtOf(ctx context.Context, tenant string, sid uuid.UUID) (d Debt, ok bool, err error) {
+	r, err := s.q.DebtOf(ctx, db.DebtOfParams{TenantID: tenant, SID: sid})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Debt{}, false, nil
+	}
+	if err != nil {
+		return Debt{}, false, readErr("debt", err)
+	}
+	return Debt{
+		Tenant: r.TenantID, SID: r.SID, Epoch: r.Epoch, Tokens: r.Tokens, Budget: r.Budget,
+		Attempts: int(r.Attempts), LastErr: deref(r.LastError),
+	}, true, nil
+}
+
+// PostponeDebt puts the next try off and notes why.
+func (s *Store) PostponeDebt(ctx context.Context, tenant string, sid uuid.UUID, delay time.Duration, why string) error {
+	err := s.q.PostponeDebt(ctx, db.PostponeDebtParams{
+		TenantID: tenant, SID: sid, DelaySeconds: delay.Seconds(), LastError: &why,
+	})
+	if err != nil {
+		return fmt.Errorf("debt: %w", errUnavailable(err))
+	}
+	return nil
+}
+
+// ForgiveDebt ends a debt that nothing is left to be done for.
+func (s *Store) ForgiveDebt(ctx context.Context, tenant string, sid uuid.UUID) error {
+	return errUnavailable(payDebt(ctx, s.q, tenant, sid))
+}
+
+// OwedCompactions counts debts and tells the age of the oldest.
+func (s *Store) OwedCompactions(ctx context.Context) (owed int64, oldest time.Duration, err error) {
+	r, err := s.q.CountDebt(ctx)
+	if err != nil {
+		return 0, 0, readErr("debt", err)
+	}
+	return r.Owed, time.Duration(r.OldestSeconds * float64(time.Second)), nil
+}
+
+// Attempt is one finished try at a compaction.
+type Attempt struct {
+	Tenant    string
+	SID       uuid.UUID
+	Epoch     int64
+	Worker    string
+	Outcome   string
+	Err       string
+	StartedAt time.Time
+	EndedAt   time.Time
+}
+
+// RecordAttempt notes a finished try, dead letters included.
+func (s *Store) RecordAttempt(ctx context.Context, a Attempt) error {
+	p := db.RecordAttemptParams{
+		TenantID: a.Tenant, SID: a.SID, Epoch: a.Epoch, Worker: a.Worker, Outcome: a.Outcome, StartedAt: a.StartedAt,
+	}
+	if a.Err != "" {
+		p.Error = &a.Err
+	}
+	if err := s.q.RecordAttempt(ctx, p); err != nil {
+		return fmt.Errorf("attempt: %w", errUnavailable(err))
+	}
+	return nil
+}
+
+// Attempts reads the newest tries of a session.
+func (s *Store) Attempts(ctx context.Context, tenant string, sid uuid.UUID, limit int) ([]Attempt, error) {
+	rows, err := s.q.ListAttempts(ctx, db.ListAttemptsParams{TenantID: tenant, SID: sid, MaxRows: int32(limit)})
+	if err != nil {
+		return nil, readErr("attempts", err)
+	}
+	out := make([]Attempt, len(rows))
+	for i, r := range rows {
+		out[i] = Attempt{
+			Tenant: r.TenantID, SID: r.SID, Epoch: r.Epoch, Worker: r.Worker, Outcome: r.Outcome, Err: deref(r.Error),
+			StartedAt: r.StartedAt, EndedAt: r.EndedAt,
+		}
+	}
+	return out, nil
+}
+
+// Draft reads a finished summary that was not committed yet.
+func (s *Store) Draft(ctx context.Context, tenant string, sid uuid.UUID, key []byte) (draft []byte, ok bool, err error) {
+	b, err := s.q.GetDraft(ctx, db.GetDraftParams{TenantID: tenant, SID: sid, Key: key})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, readErr("draft", err)
+	}
+	return b, true, nil
+}
+
+// PutDraft keeps a finished summary. It leaves nothing behind for a session
+// that is gone.
+func (s *Store) PutDraft(ctx context.Context, tenant string, sid uuid.UUID, key, draft []byte) error {
+	if err := s.q.PutDraft(ctx, db.PutDraftParams{TenantID: tenant, SID: sid, Key: key, Draft: draft}); err != nil {
+		return fmt.Errorf("draft: %w", errUnavailable(err))
+	}
+	return nil
+}
+
+// CompactionCount is how often the session's epoch was rotated.
+func (s *Store) CompactionCount(ctx context.Context, tenant string, sid uuid.UUID) (int64, error) {
+	n, err := s.q.CountCompactions(ctx, db.CountCompactionsParams{TenantID: tenant, SID: sid})
+	if err != nil {
+		return 0, readErr("compactions", err)
+	}
+	return n, nil
+}

@@ -1,0 +1,144 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/engined/engined/internal/events"
+	"github.com/engined/engined/internal/store/db"
+	"github.com/engined/engined/internal/window"
+)
+
+// Facts reads messages' facts, newest first, from upto down to since.
+func (s *Store) Facts(ctx context.Context, tenant string, sid uuid.UUID, upto, since int64, limit int) ([]window.Entry, error) {
+	rows, err := s.q.FactsBefore(ctx, db.FactsBeforeParams{
+		TenantID: tenant, SID: sid, Upto: upto, Since: since, MaxRows: int32(limit),
+	})
+	if err != nil {
+		return nil, readErr("facts", err)
+	}
+	out := make([]window.Entry, len(rows))
+	for i, r := range rows {
+		if out[i], err = entryOf(r.Seq, r.Role, r.Tokens, r.Flags, r.Links, r.OffsetTokens); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Bodies reads the bytes of events of any type.
+func (s *Store) Bodies(ctx context.Context, tenant string, sid uuid.UUID, seqs []int64) (map[int64][]byte, error) {
+	rows, err := s.q.Bodies(ctx, db.BodiesParams{TenantID: tenant, SID: sid, Seqs: seqs})
+	if err != nil {
+		return nil, readErr("bodies", err)
+	}
+	out := make(map[int64][]byte, len(rows))
+	for _, r := range rows {
+		out[r.Seq] = r.Body
+	}
+	return out, nil
+}
+
+// Events reads a session's log after a seq, every type, bodies included.
+func (s *Store) Events(ctx context.Context, tenant string, sid uuid.UUID, after int64, limit int) ([]events.Event, error) {
+	rows, err := s.q.EventsAfter(ctx, db.EventsAfterParams{TenantID: tenant, SID: sid, After: after, MaxRows: int32(limit)})
+	if err != nil {
+		return nil, readErr("events", err)
+	}
+	out := make([]events.Event, len(rows))
+	for i, r := range rows {
+		facts, err := factsOf(r.Role, r.Tokens, r.Flags, r.Links)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = events.Event{
+			Seq: r.Seq, Type: events.Type(r.Type), ParentSeq: r.ParentSeq, Epoch: r.Epoch, Gateway: r.Gateway,
+			HostSessionID: r.HostSessionID, Body: r.Body, RecordedAt: r.RecordedAt,
+			ReaderVersion: r.ReaderVersion, Facts: facts, Offset: r.OffsetTokens,
+		}
+	}
+	return out, nil
+}
+
+// EventsOfType reads the events of one type other than messages, in seq order.
+func (s *Store) EventsOfType(ctx context.Context, tenant string, sid uuid.UUID, t events.Type, after, upto int64, limit int) ([]events.Event, error) {
+	rows, err := s.q.EventsOfType(ctx, db.EventsOfTypeParams{
+		TenantID: tenant, SID: sid, Type: int16(t), After: after, Upto: upto, MaxRows: int32(limit),
+	})
+	if err != nil {
+		return nil, readErr("events", err)
+	}
+	out := make([]events.Event, len(rows))
+	for i, r := range rows {
+		out[i] = events.Event{
+			Seq: r.Seq, Type: events.Type(r.Type), ParentSeq: r.ParentSeq, Epoch: r.Epoch, Body: r.Body, RecordedAt: r.RecordedAt,
+		}
+	}
+	return out, nil
+}
+
+// NewestOfType reads the newest event of a type at or before a seq; ok is
+// false when there is none.
+func (s *Store) NewestOfType(ctx context.Context, tenant string, sid uuid.UUID, t events.Type, upto int64) (body []byte, ok bool, err error) {
+	r, err := s.q.NewestOfType(ctx, db.NewestOfTypeParams{TenantID: tenant, SID: sid, Type: int16(t), Upto: upto})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, readErr("events", err)
+	}
+	return r.Body, true, nil
+}
+
+// MessageHash is the identity of a stored message's content.
+type MessageHash struct {
+	Seq  int64
+	Hash []byte
+}
+
+// MessageHashes reads the payload hashes of messages after a seq, in order.
+func (s *Store) MessageHashes(ctx context.Context, tenant string, sid uuid.UUID, after int64, limit int) ([]MessageHash, error) {
+	rows, err := s.q.PathHashes(ctx, db.PathHashesParams{TenantID: tenant, SID: sid, After: after, MaxRows: int32(limit)})
+	if err != nil {
+		return nil, readErr("events", err)
+	}
+	out := make([]MessageHash, len(rows))
+	for i, r := range rows {
+		out[i] = MessageHash{Seq: r.Seq, Hash: r.PayloadHash}
+	}
+	return out, nil
+}
+
+// Parent is one step of the message tree.
+type Parent struct {
+	Seq, Parent, Offset int64
+}
+
+// Parents reads the tree's steps, newest first, from upto down to after (exclusive).
+func (s *Store) Parents(ctx context.Context, tenant string, sid uuid.UUID, upto, after int64, limit int) ([]Parent, error) {
+	rows, err := s.q.ParentOf(ctx, db.ParentOfParams{TenantID: tenant, SID: sid, Upto: upto, After: after, MaxRows: int32(limit)})
+	if err != nil {
+		return nil, readErr("events", err)
+	}
+	out := make([]Parent, len(rows))
+	for i, r := range rows {
+		out[i] = Parent{Seq: r.Seq, Parent: r.ParentSeq, Offset: r.OffsetTokens}
+	}
+	return out, nil
+}
+
+// KnownKeys looks keys of one kind up and answers with the seqs they name.
+func (s *Store) KnownKeys(ctx context.Context, tenant string, sid uuid.UUID, kind KeyKind, keys [][]byte) (map[string]int64, error) {
+	rows, err := s.q.KnownKeys(ctx, db.KnownKeysParams{TenantID: tenant, SID: sid, Kind: int16(kind), Keys: keys})
+	if err != nil {
+		return nil, readErr("keys", err)
+	}
+	out := make(map[string]int64, len(rows))
+	for _, r := range rows {
+		out[string(r.Key)] = r.Seq
+	}
+	return out, nil
+}

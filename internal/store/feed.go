@@ -1,0 +1,136 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/engined/engined/internal/events"
+	"github.com/engined/engined/internal/store/db"
+)
+
+// Cursor is a place in the gap-safe order. The zero value is the beginning.
+type Cursor struct {
+	XID      uint64
+	Position int64
+}
+
+// FeedEvent is an event with its place and its session.
+type FeedEvent struct {
+	Cursor     Cursor
+	SessionKey string
+	SID        uuid.UUID
+	events.Event
+}
+
+// Feed reads a tenant's events after a cursor. It shows only transactions that
+// every later reader sees too, so a cursor never passes an event by.
+func (s *Store) Feed(ctx context.Context, tenant string, after Cursor, limit int) ([]FeedEvent, error) {
+	rows, err := s.q.FeedAfter(ctx, db.FeedAfterParams{
+		TenantID: tenant, AfterXid: xid(after.XID), AfterPosition: after.Position, MaxRows: int32(limit),
+	})
+	if err != nil {
+		return nil, readErr("feed", err)
+	}
+	out := make([]FeedEvent, len(rows))
+	for i, r := range rows {
+		facts, err := factsOf(r.Role, r.Tokens, r.Flags, nil)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = FeedEvent{
+			Cursor: Cursor{XID: r.Xid.Uint64, Position: r.Position}, SessionKey: r.SessionKey, SID: r.SID,
+			Event: events.Event{
+				Seq: r.Seq, Type: events.Type(r.Type), ParentSeq: r.ParentSeq, Epoch: r.Epoch, Gateway: r.Gateway,
+				HostSessionID: r.HostSessionID, Body: r.Body, RecordedAt: r.RecordedAt, Facts: facts,
+			},
+		}
+	}
+	return out, nil
+}
+
+// Notice is the ids of an event that others are told about.
+type Notice struct {
+	Cursor     Cursor
+	Tenant     string
+	SID        uuid.UUID
+	Seq, Epoch int64
+	Type       events.Type
+}
+
+// Notices reads turn and epoch events of all tenants after a cursor.
+func (s *Store) Notices(ctx context.Context, after Cursor, limit int) ([]Notice, error) {
+	rows, err := s.q.NoticesAfter(ctx, db.NoticesAfterParams{
+		AfterXid: xid(after.XID), AfterPosition: after.Position, MaxRows: int32(limit),
+	})
+	if err != nil {
+		return nil, readErr("notices", err)
+	}
+	out := make([]Notice, len(rows))
+	for i, r := range rows {
+		out[i] = Notice{
+			Cursor: Cursor{XID: r.Xid.Uint64, Position: r.Position}, Tenant: r.TenantID, SID: r.SID,
+			Seq: r.Seq, Epoch: r.Epoch, Type: events.Type(r.Type),
+		}
+	}
+	return out, nil
+}
+
+// Checkpoint reads how far a named reader has come.
+func (s *Store) Checkpoint(ctx context.Context, name string) (Cursor, error) {
+	r, err := s.q.Checkpoint(ctx, db.CheckpointParams{Name: name})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Cursor{}, nil
+	}
+	if err != nil {
+		return Cursor{}, readErr("checkpoint", err)
+	}
+	return Cursor{XID: r.Xid.Uint64, Position: r.Position}, nil
+}
+
+// SaveCheckpoint moves a named reader forward, never back.
+func (s *Store) SaveCheckpoint(ctx context.Context, name string, c Cursor) error {
+	err := s.q.SaveCheckpoint(ctx, db.SaveCheckpointParams{Name: name, Xid: xid(c.XID), Position: c.Position})
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", errUnavailable(err))
+	}
+	return nil
+}
+
+func xid(n uint64) pgtype.Uint64 { return pgtype.Uint64{Uint64: n, Valid: true} }
+
+// Answer is what one assemble was asked and answered.
+type Answer struct {
+	Tenant      string
+	SID         uuid.UUID
+	Head, Epoch int64
+	Params      []byte
+	Fingerprint string
+	Tokens      int
+	At          time.Time
+}
+
+// RecordAnswers writes a batch of answers.
+func (s *Store) RecordAnswers(ctx context.Context, answers []Answer) error {
+	var p db.RecordAnswersParams
+	for i := range answers {
+		a := &answers[i]
+		p.TenantIds = append(p.TenantIds, a.Tenant)
+		p.Sids = append(p.Sids, a.SID)
+		p.Heads = append(p.Heads, a.Head)
+		p.Epochs = append(p.Epochs, a.Epoch)
+		p.Params = append(p.Params, a.Params)
+		p.Fingerprints = append(p.Fingerprints, a.Fingerprint)
+		p.Tokens = append(p.Tokens, int32(a.Tokens))
+		p.AnsweredAt = append(p.AnsweredAt, a.At)
+	}
+	if err := s.q.RecordAnswers(ctx, p); err != nil {
+		return fmt.Errorf("window answers: %w", errUnavailable(err))
+	}
+	return nil
+}

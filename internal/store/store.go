@@ -1,0 +1,128 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/engined/engined/internal/store/db"
+)
+
+// Config says how to reach Postgres and how to group appends.
+type Config struct {
+	// URL is a Postgres connection string.
+	URL string
+	// MaxConns bounds the pool.
+	MaxConns int32
+	// StatementTimeout bounds every statement on the server's side.
+	StatementTimeout time.Duration
+	// PgBouncer switches prepared statements off, for transaction pooling.
+	PgBouncer bool
+	// DefaultBudget is the token budget of sessions that never reported one.
+	DefaultBudget int64
+	// DebtMilli is the share of the budget, in thousandths, above which a
+	// session owes a compaction.
+	DebtMilli int64
+	// Lanes is how many batches may be in flight at once.
+	Lanes int
+	// ApplicationName shows in pg_stat_activity.
+	ApplicationName string
+	Log             *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	if c.MaxConns == 0 {
+		c.MaxConns = 16
+	}
+	if c.StatementTimeout == 0 {
+		c.StatementTimeout = 30 * time.Second
+	}
+	if c.DefaultBudget == 0 {
+		c.DefaultBudget = 128_000
+	}
+	if c.DebtMilli == 0 {
+		c.DebtMilli = 750
+	}
+	if c.Lanes == 0 {
+		c.Lanes = 4
+	}
+	if c.ApplicationName == "" {
+		c.ApplicationName = "engined"
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Store is a pool of connections and the lanes that group appends.
+type Store struct {
+	cfg   Config
+	pool  *pgxpool.Pool
+	q     *db.Queries
+	log   *slog.Logger
+	lanes []*lane
+}
+
+// Open connects. It does not migrate; see Migrate.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	cfg = cfg.withDefaults()
+	pc, err := pgxpool.ParseConfig(cfg.URL)
+	if err != nil {
+		return nil, fmt.Errorf("database url: %w", err)
+	}
+	pc.MaxConns = cfg.MaxConns
+	params := pc.ConnConfig.RuntimeParams
+	params["application_name"] = cfg.ApplicationName
+	if !cfg.PgBouncer {
+		params["statement_timeout"] = strconv.FormatInt(cfg.StatementTimeout.Milliseconds(), 10)
+		params["idle_in_transaction_session_timeout"] = "15000"
+		// Every query of ours is a few index probes: planning it anew or
+		// compiling it would cost more than running it.
+		params["jit"] = "off"
+		params["plan_cache_mode"] = "force_generic_plan"
+	} else {
+		pc.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return nil, fmt.Errorf("database pool: %w", err)
+	}
+	s := &Store{cfg: cfg, pool: pool, q: db.New(pool), log: cfg.Log.With("component", "store")}
+	s.lanes = newLanes(s, cfg.Lanes)
+	if err := s.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Ping reports whether Postgres answers.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.pool.Ping(ctx); err != nil {
+		return fmt.Errorf("postgres: %w", errUnavailable(err))
+	}
+	return nil
+}
+
+// Close waits for the appends in flight and closes the pool.
+func (s *Store) Close() {
+	for _, l := range s.lanes {
+		l.close()
+	}
+	s.pool.Close()
+}
+
+// PoolStats are the numbers that metrics show.
+type PoolStats struct{ Acquired, Idle, Max int32 }
+
+// PoolStats reads the pool's counters.
+func (s *Store) PoolStats() PoolStats {
+	st := s.pool.Stat()
+	return PoolStats{Acquired: st.AcquiredConns(), Idle: st.IdleConns(), Max: st.MaxConns()}
+}

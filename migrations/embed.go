@@ -1,0 +1,10 @@
+// Package migrations holds the schema's history as goose SQL files. They only
+// go forward.
+package migrations
+
+import "embed"
+
+// FS holds the migration files.
+//
+//go:embed *.sql
+var FS embed.FS
