@@ -1,0 +1,88 @@
+package config
+
+import "time"
+
+// Config is what the table's entries write into. A command reads only the
+// fields of its own Scope; the others hold what the file or the environment
+// says, or their default.
+type Config struct {
+	LogLevel  string
+	LogFormat string
+
+	Listen         string
+	Insecure       bool
+	Keys           []string
+	Worker         bool
+	NoMigrate      bool
+	RequestTimeout time.Duration
+	CompactTimeout time.Duration
+	ShutdownGrace  time.Duration
+
+	Engine             string
+	DefaultTokenBudget int
+	MaxMessageBytes    int64
+	MaxBatchBytes      int64
+	MaxBatchMessages   int
+	MaxNesting         int
+
+	DatabaseURL      string
+	DatabaseConns    int
+	StatementTimeout time.Duration
+	PgBouncer        bool
+
+	NATSURL      string
+	NATSCreds    string
+	NATSCA       string
+	NATSCert     string
+	NATSKey      string
+	NATSReplicas int
+
+	WorkerConcurrency   int
+	CompactionThreshold float64
+	CompactionTarget    float64
+	CompactionTail      float64
+
+	Data string
+
+	URL string
+	Key string
+}
+
+// Scope is the set of commands that an option belongs to.
+type Scope uint
+
+// The scopes. A command takes the union of those that it needs.
+const (
+	// General options are taken by every command that runs a part of engined.
+	General Scope = 1 << iota
+	// Node options belong to whatever answers HTTP.
+	Node
+	// Serving options belong to `serve` alone.
+	Serving
+	// Database options belong to whatever talks to Postgres.
+	Database
+	// Bus options belong to whatever connects to an outside NATS.
+	Bus
+	// Working options belong to whatever compacts.
+	Working
+	// Dev options belong to `dev` alone.
+	Dev
+	// Client options belong to commands that talk to a node.
+	Client
+)
+
+// titles name the scopes in the documentation, in its order.
+var titles = []struct {
+	scope Scope
+	title string
+	text  string
+}{
+	{Node, "A node", "Taken by `dev` and `serve`."},
+	{Serving, "serve", "Taken by `serve` alone."},
+	{Dev, "dev", "Taken by `dev` alone."},
+	{Database, "Postgres", "Taken by `dev`, `serve`, `worker`, `migrate` and `doctor`."},
+	{Bus, "NATS", "Taken by `serve`, `worker` and `doctor`. `dev` runs its own server in the process."},
+	{Working, "Compaction", "Taken by `dev`, `serve` and `worker`."},
+	{Client, "Clients", "Taken by the commands that talk to a node."},
+	{General, "Everywhere", "Taken by every command that runs a part of engined."},
+}

@@ -1,0 +1,190 @@
+package config
+
+import "math"
+
+// Option is one setting.
+type Option struct {
+	// Name is the flag and the key of the file.
+	Name string
+	// Default as text; empty where there is none.
+	Default string
+	Usage   string
+	Scope   Scope
+	// Secret values are masked wherever settings are shown.
+	Secret bool
+	// Alias is a variable of the environment that counts where Env is unset.
+	Alias string
+
+	bind func(*Config) Value
+}
+
+// Options is the table.
+func Options() []Option {
+	return []Option{
+		{
+			Name: "listen", Default: "127.0.0.1:7420", Scope: Node,
+			Usage: "address to answer HTTP on; port 0 picks a free one",
+			bind:  func(c *Config) Value { return text(&c.Listen, "host:port") },
+		},
+		{
+			Name: "keys", Scope: Node, Secret: true,
+			Usage: "API keys, as TOKEN=TENANT, separated by commas; with none every caller is the tenant default",
+			bind:  func(c *Config) Value { return list(&c.Keys, "list", checkKey) },
+		},
+		{
+			Name: "engine", Default: "lossless", Scope: Node,
+			Usage: "engine in the context engine slot",
+			bind:  func(c *Config) Value { return oneOf(&c.Engine, "lossless", "legacy") },
+		},
+		{
+			Name: "default-token-budget", Default: "128000", Scope: Node | Working,
+			Usage: "token budget of sessions whose host never told one",
+			bind:  func(c *Config) Value { return count(&c.DefaultTokenBudget, 1, math.MaxInt32) },
+		},
+		{
+			Name: "request-timeout", Default: "30s", Scope: Node,
+			Usage: "longest time for a call",
+			bind:  func(c *Config) Value { return duration(&c.RequestTimeout) },
+		},
+		{
+			Name: "compact-timeout", Default: "2m0s", Scope: Node,
+			Usage: "longest time for a call of compact",
+			bind:  func(c *Config) Value { return duration(&c.CompactTimeout) },
+		},
+		{
+			Name: "max-message-bytes", Default: "8MiB", Scope: Node,
+			Usage: "largest message",
+			bind:  func(c *Config) Value { return size(&c.MaxMessageBytes) },
+		},
+		{
+			Name: "max-batch-bytes", Default: "64MiB", Scope: Node,
+			Usage: "largest request body",
+			bind:  func(c *Config) Value { return size(&c.MaxBatchBytes) },
+		},
+		{
+			Name: "max-batch-messages", Default: "10000", Scope: Node,
+			Usage: "most messages in one request",
+			bind:  func(c *Config) Value { return count(&c.MaxBatchMessages, 1, 1_000_000) },
+		},
+		{
+			Name: "max-nesting", Default: "512", Scope: Node,
+			Usage: "deepest nesting of a message's JSON",
+			bind:  func(c *Config) Value { return count(&c.MaxNesting, 8, 5000) },
+		},
+		{
+			Name: "worker", Default: "false", Scope: Serving,
+			Usage: "compact in this process too",
+			bind:  func(c *Config) Value { return yesNo(&c.Worker) },
+		},
+		{
+			Name: "no-migrate", Default: "false", Scope: Serving,
+			Usage: "leave the schema as it is; refuse to start on another one",
+			bind:  func(c *Config) Value { return yesNo(&c.NoMigrate) },
+		},
+		{
+			Name: "insecure", Default: "false", Scope: Serving,
+			Usage: "listen beyond loopback although no keys are set",
+			bind:  func(c *Config) Value { return yesNo(&c.Insecure) },
+		},
+		{
+			Name: "data", Scope: Dev,
+			Usage: "directory of Postgres and NATS; by default .engined where that exists, else a directory of the user",
+			bind:  func(c *Config) Value { return text(&c.Data, "dir") },
+		},
+		{
+			Name: "database-url", Scope: Database, Secret: true, Alias: "DATABASE_URL",
+			Usage: "Postgres connection string; `dev` runs a private Postgres where there is none",
+			bind:  func(c *Config) Value { return text(&c.DatabaseURL, "url") },
+		},
+		{
+			Name: "database-conns", Default: "16", Scope: Database,
+			Usage: "most connections to Postgres",
+			bind:  func(c *Config) Value { return count(&c.DatabaseConns, 2, 10_000) },
+		},
+		{
+			Name: "statement-timeout", Default: "30s", Scope: Database,
+			Usage: "longest time for a statement, held by Postgres",
+			bind:  func(c *Config) Value { return duration(&c.StatementTimeout) },
+		},
+		{
+			Name: "pgbouncer", Default: "false", Scope: Database,
+			Usage: "no prepared statements and no session settings, for a pooler in transaction mode",
+			bind:  func(c *Config) Value { return yesNo(&c.PgBouncer) },
+		},
+		{
+			Name: "nats-url", Default: "nats://127.0.0.1:4222", Scope: Bus, Secret: true,
+			Usage: "NATS servers, separated by commas",
+			bind:  func(c *Config) Value { return text(&c.NATSURL, "url") },
+		},
+		{
+			Name: "nats-creds", Scope: Bus,
+			Usage: "file with NATS credentials",
+			bind:  func(c *Config) Value { return text(&c.NATSCreds, "file") },
+		},
+		{
+			Name: "nats-ca", Scope: Bus,
+			Usage: "file with the certificate authority of the NATS servers",
+			bind:  func(c *Config) Value { return text(&c.NATSCA, "file") },
+		},
+		{
+			Name: "nats-cert", Scope: Bus,
+			Usage: "file with the client certificate",
+			bind:  func(c *Config) Value { return text(&c.NATSCert, "file") },
+		},
+		{
+			Name: "nats-key", Scope: Bus,
+			Usage: "file with the client certificate's key",
+			bind:  func(c *Config) Value { return text(&c.NATSKey, "file") },
+		},
+		{
+			Name: "nats-replicas", Default: "1", Scope: Bus,
+			Usage: "replicas of the streams; 3 in a cluster",
+			bind:  func(c *Config) Value { return count(&c.NATSReplicas, 1, 5) },
+		},
+		{
+			Name: "worker-concurrency", Default: "2", Scope: Working,
+			Usage: "compactions at one time",
+			bind:  func(c *Config) Value { return count(&c.WorkerConcurrency, 1, 256) },
+		},
+		{
+			Name: "compaction-threshold", Default: "0.75", Scope: Node | Working,
+			Usage: "part of the budget above which a session owes a compaction",
+			bind:  func(c *Config) Value { return share(&c.CompactionThreshold) },
+		},
+		{
+			Name: "compaction-target", Default: "0.5", Scope: Node | Working,
+			Usage: "part of the budget that a compaction aims for",
+			bind:  func(c *Config) Value { return share(&c.CompactionTarget) },
+		},
+		{
+			Name: "compaction-tail", Default: "0.3", Scope: Node | Working,
+			Usage: "part of the budget that the newest messages keep verbatim",
+			bind:  func(c *Config) Value { return share(&c.CompactionTail) },
+		},
+		{
+			Name: "url", Default: "http://127.0.0.1:7420", Scope: Client,
+			Usage: "node to talk to",
+			bind:  func(c *Config) Value { return text(&c.URL, "url") },
+		},
+		{
+			Name: "key", Scope: Client, Secret: true,
+			Usage: "API key",
+			bind:  func(c *Config) Value { return text(&c.Key, "token") },
+		},
+		{
+			Name: "log-level", Default: "info", Scope: General,
+			Usage: "least level that is logged; `dev` and `demo` start at warn",
+			bind:  func(c *Config) Value { return oneOf(&c.LogLevel, "debug", "info", "warn", "error") },
+		},
+		{
+			Name: "log-format", Default: "text", Scope: General,
+			Usage: "form of the log on stderr",
+			bind:  func(c *Config) Value { return oneOf(&c.LogFormat, "text", "json") },
+		},
+		{
+			Name: "shutdown-grace", Default: "15s", Scope: General,
+			Usage: "longest time for an orderly end; calls still running then are cut off",
+			bind:  func(c *Config) Value { return duration(&c.ShutdownGrace) },
+		},
+	}
+}

@@ -1,0 +1,56 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+)
+
+// validate checks what no single value can tell.
+func (c Config) validate() error {
+	var errs []error
+	add := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	_, _, err := net.SplitHostPort(c.Listen)
+	add(err == nil, "listen: %q is not host:port", c.Listen)
+	add(c.CompactionTarget < c.CompactionThreshold,
+		"compaction-target: %g is not below compaction-threshold %g", c.CompactionTarget, c.CompactionThreshold)
+	add(c.CompactionTail <= 0.9*c.CompactionTarget,
+		"compaction-tail: %g leaves no room for summaries within compaction-target %g; at most 9 tenths of it", c.CompactionTail, c.CompactionTarget)
+	add(c.MaxMessageBytes <= c.MaxBatchBytes, "max-message-bytes: larger than max-batch-bytes")
+	add((c.NATSCert == "") == (c.NATSKey == ""), "nats-cert and nats-key: one needs the other")
+	u, err := url.Parse(c.URL)
+	add(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", "url: %q is not an http or https URL", c.URL)
+	seen := make(map[string]bool)
+	for _, entry := range c.Keys {
+		token, _, _ := strings.Cut(entry, "=")
+		add(!seen[token], "keys: one token stands there twice")
+		seen[token] = true
+	}
+	return errors.Join(errs...)
+}
+
+// Tenants maps each API key to its tenant.
+func (c Config) Tenants() map[string]string {
+	out := make(map[string]string, len(c.Keys))
+	for _, entry := range c.Keys {
+		token, tenant, _ := strings.Cut(entry, "=")
+		out[token] = tenant
+	}
+	return out
+}
+
+// Exposed reports whether the listen address is reachable from elsewhere.
+func (c Config) Exposed() bool {
+	host, _, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return host != "localhost" && (ip == nil || !ip.IsLoopback())
+}
