@@ -18,11 +18,12 @@ type layout struct {
 	results []int32
 	units   []unit
 	// lastRead is the seq of the newest assistant message: what was logged
-	// before it has been read by the model.
-	lastRead int64
+	// before it has been read by the model. lastUser is that of the newest user
+	// message.
+	lastRead, lastUser int64
 	// newestUser is the unit of the newest user message, or -1.
 	newestUser int
-	// unresolved: a result that the model has not read answers no call here.
+	// unresolved: a result that must be shown answers no call here.
 	unresolved bool
 	// unsettled: the oldest turn is not whole, and whether its heartbeats are
 	// shown depends on the rest.
@@ -93,19 +94,20 @@ func (l *layout) resultsOf(u unit) []int32 {
 // stand in a result; the newest user message proper is shown nevertheless, for
 // some windows must begin with one.
 func (l *layout) pin() {
-	newest, pins, withText := int64(0), 0, -1
+	newest, newestText := int64(0), int64(0)
+	pins, withText := 0, -1
 	for i := range l.units {
 		u := &l.units[i]
 		if e := &l.in.Entries[u.head]; u.user && e.Seq > newest {
-			newest, l.newestUser, withText = e.Seq, i, -1
+			newest, l.newestUser = e.Seq, i
 		}
 		for _, r := range l.resultsOf(*u) {
 			e := &l.in.Entries[r]
 			if e.Seq > l.lastRead {
 				u.pinned = Unread
 			}
-			if e.Flags.Has(message.UserText) && e.Seq > newest {
-				newest, withText = e.Seq, i
+			if e.Flags.Has(message.UserText) && e.Seq > newestText {
+				newestText, withText = e.Seq, i
 			}
 		}
 		if u.group >= 0 && l.groups[u.group].live() {
@@ -114,6 +116,9 @@ func (l *layout) pin() {
 		if u.pinned != none {
 			pins++
 		}
+	}
+	if newestText < newest {
+		withText = -1
 	}
 	for _, i := range [...]int{l.newestUser, withText} {
 		if i >= 0 {

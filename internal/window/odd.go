@@ -14,6 +14,10 @@ func (p *pairing) settleOdd(g *group) {
 	calls := p.replies(g)
 	answered := 0
 	for r := g.first; r >= 0; r = p.next[r] {
+		if len(calls[r]) == 0 {
+			p.why[r] = OrphanResult
+			continue
+		}
 		var lost []int32
 		gain := len(calls[r])
 		for _, c := range calls[r] {
@@ -49,22 +53,31 @@ func (p *pairing) settleOdd(g *group) {
 
 // replies says which calls each answer of a group is for. Where an id names
 // several calls, the first answer is for the first of them, and so on; the
-// last call takes what comes after.
+// last call takes what comes after. A message that answers a call twice is for
+// none.
 func (p *pairing) replies(g *group) map[int32][]int32 {
 	places := make(map[string][]int32, g.calls)
 	for c, id := range p.in.Entries[g.head].Calls {
 		places[id] = append(places[id], int32(c))
 	}
+	used := make(map[string]int)
 	out := make(map[int32][]int32)
 	for r := g.first; r >= 0; r = p.next[r] {
+		times := make(map[string]int)
+		for _, id := range p.in.Entries[r].Results {
+			times[id]++
+		}
 		var calls []int32
 		for _, id := range p.in.Entries[r].Results {
-			at := places[id]
-			if !slices.Contains(calls, at[0]) {
-				calls = append(calls, at[0])
+			at, n := places[id], times[id]
+			if n > len(at) {
+				calls = nil
+				break
 			}
-			if len(at) > 1 {
-				places[id] = at[1:]
+			from := min(used[id], len(at)-n)
+			if n > 0 {
+				calls = append(calls, at[from:from+n]...)
+				used[id], times[id] = from+n, 0
 			}
 		}
 		out[r] = calls

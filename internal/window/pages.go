@@ -4,8 +4,8 @@ package window
 // what it would answer with all of them. A reader walks the log from its end in
 // pages, calls it with what it has so far (in log order, Older set while there
 // is more), and stops when it is false. It reads on until the entries pass the
-// budget, and further while the newest user message, the call of an unread
-// result, or the beginning of a turn whose heartbeats are in question is not
+// budget, and further while the newest user or assistant message, the call of an
+// unread result, or the beginning of a turn whose heartbeats are in question is not
 // among them.
 //
 // Each call looks at all entries given: let pages grow.
@@ -14,7 +14,7 @@ func NeedMore(in Input) bool {
 		return false
 	}
 	l := arrange(in)
-	if l.unsettled || l.unresolved || l.newestUser < 0 {
+	if l.unsettled || l.unresolved || l.newestUser < 0 || l.lastRead == 0 {
 		return true
 	}
 	// What lies before the first edge is not known, so the tail must start

@@ -72,6 +72,7 @@ func (l *layout) pair() {
 				open = -1
 			}
 			if e.Role == message.User {
+				l.lastUser = e.Seq
 				break
 			}
 			l.lastRead = e.Seq
@@ -87,7 +88,7 @@ func (l *layout) pair() {
 		p.settle(&l.groups[g])
 	}
 	l.hold()
-	l.findUnresolved(p.calls)
+	l.findUnresolved()
 }
 
 // open starts the group of an assistant message with calls.
@@ -110,9 +111,10 @@ func (p *pairing) open(i int32) int32 {
 // attach gives a result to the group whose calls it answers.
 func (p *pairing) attach(i int32) {
 	ids := p.in.Entries[i].Results
-	owner := int32(-1)
+	owner, known := int32(-1), false
 	for k, id := range ids {
 		ref, ok := p.calls[id]
+		known = known || ok
 		if !ok || ref.group < 0 || (k > 0 && ref.group != owner) {
 			owner = -1
 			break
@@ -122,6 +124,9 @@ func (p *pairing) attach(i int32) {
 	}
 	if owner < 0 {
 		p.why[i] = OrphanResult
+		if p.in.Older && len(ids) > 0 && !known {
+			p.why[i] = Trimmed
+		}
 		return
 	}
 	g := &p.groups[owner]
@@ -217,22 +222,14 @@ func (l *layout) hold() {
 	}
 }
 
-// findUnresolved looks for unread results whose call may be older than what
-// was loaded, and gives those that were read the reason that fits.
-func (l *layout) findUnresolved(calls map[string]callRef) {
-	if !l.in.Older {
-		return
-	}
+// findUnresolved looks for results that must be shown and whose call may be
+// older than what was loaded.
+func (l *layout) findUnresolved() {
 	for i := range l.in.Entries {
-		if l.why[i] != OrphanResult {
-			continue
+		if l.why[i] == Trimmed {
+			e := &l.in.Entries[i]
+			l.unresolved = l.unresolved || e.Seq > l.lastRead ||
+				(e.Seq > l.lastUser && e.Flags.Has(message.UserText))
 		}
-		e := &l.in.Entries[i]
-		missing := slices.ContainsFunc(e.Results, func(id string) bool { _, ok := calls[id]; return !ok })
-		if !missing {
-			continue
-		}
-		l.why[i] = Trimmed
-		l.unresolved = l.unresolved || e.Seq > l.lastRead
 	}
 }
