@@ -85,22 +85,22 @@ func (p *planner) lowestPair() (at, n int) {
 func (p *planner) combine(at, n int) bool {
 	run := p.live[at : at+n]
 	step := Step{}
+	source := 0
 	for _, c := range run {
 		step.Level = max(step.Level, c.level+1)
 		step.Children = append(step.Children, c.node)
-		step.SourceTokens += c.tokens
 		step.Covers = append(step.Covers, c.covers...)
+		source += c.tokens
 		if c.node.Step > 0 {
 			step.stage = max(step.stage, c.stage+1)
 		}
 	}
 	step.Covers = mergeRanges(step.Covers)
-	least := p.policy.MinSummaryTokens
-	step.MaxTokens = min(max(share(step.SourceTokens, p.policy.CondenseShare), least), p.sumCap, max(p.sumMax, least))
-	if step.MaxTokens > step.SourceTokens*4/5 {
+	upper := min(max(share(source, p.policy.CondenseShare), p.least), p.sumCap, p.sumMax)
+	if upper > source*4/5 {
 		return false
 	}
-	p.live = slices.Replace(p.live, at, at+n, p.add(step))
+	p.live = slices.Replace(p.live, at, at+n, p.add(step, source, upper))
 	return true
 }
 

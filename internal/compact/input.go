@@ -2,14 +2,11 @@ package compact
 
 import (
 	"github.com/engined/engined/internal/events"
-	"github.com/engined/engined/internal/message"
+	"github.com/engined/engined/internal/window"
 )
 
-// Entry is one message of the active path, by its facts.
-type Entry struct {
-	Seq int64
-	message.Facts
-}
+// Entry is one message of the active path, by its facts. Its Offset is not used.
+type Entry = window.Entry
 
 // SummaryRef is one summary that stands in the window.
 type SummaryRef struct {
@@ -96,21 +93,11 @@ type Plan struct {
 	// and its older tool groups are covered.
 	FirstKept int64 `json:"firstKept"`
 	TailFrom  int64 `json:"tailFrom"`
-	// TokensBefore is the window without trimming, TokensAfterMax the most it
-	// takes afterwards. Both are calibrated.
+	// TokensBefore is the window with large results cut and nothing trimmed,
+	// TokensAfterMax the most it takes afterwards. Both are calibrated.
 	TokensBefore   int `json:"tokensBefore"`
 	TokensAfterMax int `json:"tokensAfterMax"`
-	// KeptTokens is what stays as it is: messages and live summaries, uncalibrated.
+	// KeptTokens is what stays as it is: messages and live summaries, calibrated.
 	KeptTokens  int `json:"-"`
 	FactorMilli int `json:"-"`
-}
-
-// calibrate scales an estimate up to calibrated tokens.
-func calibrate(tokens, factorMilli int) int {
-	return int((int64(tokens)*int64(factorMilli) + 999) / 1000)
-}
-
-// uncalibrate is the largest estimate that calibrate keeps within tokens.
-func uncalibrate(tokens, factorMilli int) int {
-	return int(int64(tokens) * 1000 / int64(factorMilli))
 }

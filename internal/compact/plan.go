@@ -19,12 +19,17 @@ func NewPlan(in PlanInput) (Plan, Stop) {
 	if p.factor <= 0 {
 		p.factor = 1000
 	}
-	p.units = unitsOf(in.Entries)
+	p.budget = in.Budget
+	if in.Target > 0 && (in.Budget <= 0 || in.Target < in.Budget) {
+		p.budget = in.Target
+	}
+	p.least = calibrate(p.policy.MinSummaryTokens, p.factor)
+	p.units = unitsOf(in.Entries, measure{factor: p.factor, budget: p.budget})
 	for _, u := range p.units {
 		p.before += u.shown
 	}
 	for _, s := range in.Live {
-		p.before += s.Tokens
+		p.before += calibrate(s.Tokens, p.factor)
 	}
 	p.setLimits()
 	if stop := p.idle(); stop != "" {
@@ -37,7 +42,7 @@ func NewPlan(in PlanInput) (Plan, Stop) {
 		p.draw(chunks)
 		// A partial last chunk may wait for the rest of it, if the goal is met
 		// without: it would be a small summary, and its draft of no use next time.
-		if n := len(chunks) - 1; !in.Force && n > 0 && chunks[n].shown < p.policy.ChunkTokens/2 &&
+		if n := len(chunks) - 1; !in.Force && n > 0 && chunks[n].weight < p.policy.ChunkTokens/2 &&
 			p.after+chunks[n].shown <= p.goal {
 			chunks = chunks[:n]
 			continue
@@ -47,12 +52,15 @@ func NewPlan(in PlanInput) (Plan, Stop) {
 	return p.finish(tail)
 }
 
-// planner holds one planning; all counts in it are uncalibrated.
+// planner holds one planning; all token counts in it are calibrated.
 type planner struct {
 	in     PlanInput
 	policy Policy
 	factor int
-	units  []unit
+	// budget is the smaller of budget and target, 0 for none. least is the least
+	// that a summary is given.
+	budget, least int
+	units         []unit
 
 	before int
 	// limit is what the window must be within, goal what to aim for, tailMax what
@@ -68,18 +76,14 @@ type planner struct {
 }
 
 func (p *planner) setLimits() {
-	budget := p.in.Budget
-	if p.in.Target > 0 && (budget <= 0 || p.in.Target < budget) {
-		budget = p.in.Target
-	}
-	b := uncalibrate(budget, p.factor)
-	if budget <= 0 {
+	b := p.budget
+	if b <= 0 {
 		b = p.before
 	}
 	p.limit = b
 	p.goal = share(b, p.policy.TargetShare)
 	p.tailMax = share(b, p.policy.TailShare)
-	p.sumCap = min(max((p.goal-p.tailMax)/8/p.policy.MinSummaryTokens, 1)*p.policy.MinSummaryTokens, p.policy.MaxSummaryTokens)
+	p.sumCap = min(max((p.goal-p.tailMax)/8/p.least, 1)*p.least, max(p.policy.MaxSummaryTokens, p.least))
 	if p.in.Force {
 		present := min(p.before, b)
 		p.limit = min(p.limit, present-1)
@@ -87,26 +91,24 @@ func (p *planner) setLimits() {
 	}
 }
 
+// minSource is the least that is worth a summary: its bound is then at most
+// four fifths of what it replaces.
+func (p *planner) minSource() int { return p.least * 5 / 4 }
+
 // idle says why nothing is to be done, as far as that is known beforehand.
 func (p *planner) idle() Stop {
-	over := p.before > p.limit
-	if p.in.Force {
-		// limit is under the present window by one where the budget is not the
-		// bound; over the caller's own bound a repeated call is no idle one.
-		over = p.in.Budget > 0 && p.before > uncalibrate(p.in.Budget, p.factor) ||
-			p.in.Target > 0 && p.before > uncalibrate(p.in.Target, p.factor)
-		if !over && len(p.in.Live) > 0 && p.in.CompactedAt > 0 && !p.grownSince(p.in.CompactedAt) {
+	over := p.budget > 0 && p.before > p.budget
+	switch {
+	case over:
+		return ""
+	case p.in.Force:
+		if len(p.in.Live) > 0 && p.in.CompactedAt > 0 && !p.grownSince(p.in.CompactedAt) {
 			return StopCompacted
 		}
 		return ""
-	}
-	if p.in.Budget <= 0 && p.in.Target <= 0 {
+	case p.budget <= 0:
 		return StopNothing
-	}
-	if over {
-		return ""
-	}
-	if budget := uncalibrate(p.in.Budget, p.factor); p.in.Budget > 0 && p.policy.Owes(p.before, budget) {
+	case p.policy.Owes(p.before, p.in.Budget):
 		return ""
 	}
 	return StopUnderTarget
@@ -157,8 +159,9 @@ func (p *planner) chooseTail() int {
 
 // chunk is a run of units that one first-level summary covers.
 type chunk struct {
-	units []int
-	shown int
+	units  []int
+	shown  int
+	weight int
 }
 
 // cutChunks cuts what is older than the tail, oldest first, so that edges stay
@@ -169,7 +172,7 @@ func (p *planner) cutChunks(tail int) []chunk {
 	var chunks []chunk
 	var cur chunk
 	end := func() {
-		if cur.shown >= p.policy.minSource() {
+		if cur.shown >= p.minSource() {
 			chunks = append(chunks, cur)
 		}
 		cur = chunk{}
@@ -182,11 +185,12 @@ func (p *planner) cutChunks(tail int) []chunk {
 			}
 			continue
 		}
-		if cur.shown >= p.policy.minSource() && u.shown > 0 && cur.shown+u.shown > p.policy.ChunkTokens {
+		if cur.shown >= p.minSource() && u.shown > 0 && cur.weight+u.weight > p.policy.ChunkTokens {
 			end()
 		}
 		cur.units = append(cur.units, i)
 		cur.shown += u.shown
+		cur.weight += u.weight
 	}
 	end()
 	return chunks
@@ -205,7 +209,7 @@ func (p *planner) draw(chunks []chunk) {
 	}
 	p.setSummaryRoom(messages)
 	for _, s := range p.in.Live {
-		p.live = append(p.live, planned{node: Node{Seq: s.Seq}, level: s.Level, tokens: s.Tokens, covers: s.Covers})
+		p.live = append(p.live, planned{node: Node{Seq: s.Seq}, level: s.Level, tokens: calibrate(s.Tokens, p.factor), covers: s.Covers})
 	}
 	for _, c := range chunks {
 		p.addChunk(c)
@@ -224,11 +228,7 @@ func (p *planner) draw(chunks []chunk) {
 // if that is next to nothing, a tenth of the limit where there is room.
 func (p *planner) setSummaryRoom(messages int) {
 	floor := min(p.limit/10, p.limit-messages)
-	p.sumMax = max(min(p.goal, p.limit)-messages, floor, p.policy.MinSummaryTokens)
-	if !p.in.Force {
-		return
-	}
-	p.sumMax = min(p.sumMax, max(p.limit-messages, p.policy.MinSummaryTokens))
+	p.sumMax = max(min(p.goal, p.limit)-messages, floor, p.least)
 }
 
 func (p *planner) addChunk(c chunk) {
@@ -241,14 +241,16 @@ func (p *planner) addChunk(c chunk) {
 	}
 	slices.Sort(seqs)
 	ranges := rangesOf(seqs)
-	upper := min(max(share(c.shown, p.policy.SummaryShare), p.policy.MinSummaryTokens), p.sumCap, max(p.sumMax, p.policy.MinSummaryTokens))
-	p.add(Step{Level: 1, SourceSeqs: seqs, Sources: ranges, Covers: ranges, SourceTokens: c.shown, MaxTokens: upper})
+	upper := min(max(share(c.shown, p.policy.SummaryShare), p.least), p.sumCap, p.sumMax)
+	p.add(Step{Level: 1, SourceSeqs: seqs, Sources: ranges, Covers: ranges}, c.shown, upper)
 }
 
-func (p *planner) add(s Step) planned {
+// add makes a step that replaces source tokens by at most upper.
+func (p *planner) add(s Step, source, upper int) planned {
 	s.ID = len(p.steps) + 1
+	s.SourceTokens, s.MaxTokens = uncalibrate(source, p.factor), uncalibrate(upper, p.factor)
 	p.steps = append(p.steps, s)
-	n := planned{node: Node{Step: s.ID}, level: s.Level, tokens: s.MaxTokens, covers: s.Covers, stage: s.stage}
+	n := planned{node: Node{Step: s.ID}, level: s.Level, tokens: upper, covers: s.Covers, stage: s.stage}
 	if s.Level == 1 {
 		p.live = append(p.live, n)
 	}
@@ -257,17 +259,16 @@ func (p *planner) add(s Step) planned {
 
 // finish holds the plan against its own promise.
 func (p *planner) finish(tail int) (Plan, Stop) {
-	idle := StopNothing
-	if len(p.steps) == 0 || p.after >= p.before {
-		return Plan{}, idle
+	gain, enough := p.before-p.after, 1
+	if !p.in.Force && p.before <= p.limit {
+		enough = max(share(p.in.Budget, p.policy.MinGainShare), 1)
 	}
-	budget := uncalibrate(p.in.Budget, p.factor)
-	if !p.in.Force && p.before <= p.limit && p.before-p.after < max(share(budget, p.policy.MinGainShare), 1) {
-		return Plan{}, idle
+	if len(p.steps) == 0 || gain < enough {
+		return Plan{}, StopNothing
 	}
 	out := Plan{
 		Epoch: p.in.Epoch, Steps: p.steps,
-		TokensBefore: calibrate(p.before, p.factor), TokensAfterMax: calibrate(p.after, p.factor),
+		TokensBefore: p.before, TokensAfterMax: p.after,
 		KeptTokens: p.kept, FactorMilli: p.factor,
 	}
 	for _, n := range p.live {

@@ -95,7 +95,7 @@ func check(t *rapid.T, in PlanInput, p Plan) {
 		}
 	}
 	kept := 0
-	for _, u := range unitsOf(in.Entries) {
+	for _, u := range unitsOf(in.Entries, measure{factor: 1000, budget: in.Budget}) {
 		n := 0
 		for _, i := range u.entries {
 			n += covered[in.Entries[i].Seq]
@@ -185,12 +185,12 @@ func size(rs []events.Range) int {
 func fits(in PlanInput, p Plan, limit int) bool {
 	policy := in.Policy.WithDefaults()
 	must := 0
-	for _, u := range unitsOf(in.Entries) {
+	for _, u := range unitsOf(in.Entries, measure{factor: 1000, budget: in.Budget}) {
 		if u.keep {
 			must += u.shown
 		}
 	}
-	room := must + 2*policy.minSource() + policy.MinSummaryTokens
+	room := must + 2*policy.MinSummaryTokens*5/4 + policy.MinSummaryTokens
 	return p.TokensAfterMax <= max(limit, room)
 }
 

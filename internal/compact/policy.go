@@ -25,7 +25,7 @@ type Policy struct {
 	SummaryShare  float64
 	CondenseShare float64
 	// MinSummaryTokens and MaxSummaryTokens bound one summary as shown, its frame
-	// included.
+	// included. The frame alone takes about 55 tokens, so the least is a few words.
 	MinSummaryTokens int
 	MaxSummaryTokens int
 	// FanIn is how many summaries of a level make one of the next.
@@ -43,7 +43,7 @@ func DefaultPolicy() Policy {
 		ChunkTokens:      7000,
 		SummaryShare:     0.20,
 		CondenseShare:    0.50,
-		MinSummaryTokens: 60,
+		MinSummaryTokens: 90,
 		MaxSummaryTokens: 1200,
 		FanIn:            5,
 	}
@@ -112,9 +112,5 @@ func (p Policy) Owes(tokens, budget int) bool {
 func (p Policy) MayPrepare(tokens, budget int) bool {
 	return budget > 0 && tokens > share(budget, p.WithDefaults().SoftThreshold)
 }
-
-// minSource is the least that is worth a summary: its bound is then at most
-// four fifths of what it replaces.
-func (p Policy) minSource() int { return p.MinSummaryTokens * 5 / 4 }
 
 func share(n int, s float64) int { return int(float64(n) * s) }

@@ -6,9 +6,13 @@ import "github.com/engined/engined/internal/message"
 type unit struct {
 	// entries are indexes of PlanInput.Entries, ascending.
 	entries []int
-	// shown is what the unit takes in the window; 0 for what the window leaves
-	// out: hidden rows, dead calls, orphan results, spent heartbeats.
+	// shown is what the unit takes in the window, calibrated and with large
+	// results cut; 0 for what the window leaves out: hidden rows, dead calls,
+	// orphan results, spent heartbeats.
 	shown int
+	// weight is its part of a chunk, uncalibrated. It depends on nothing but the
+	// messages, so that chunks keep their edges when budgets change.
+	weight int
 	// user tells that it holds the text of a user.
 	user bool
 	// keep forbids covering it.
@@ -64,114 +68,127 @@ func isAssistant(e *Entry) bool {
 // unitsOf cuts the path into units and marks what must stay: the newest user
 // message, the newest unit shown, live calls, and results that no assistant
 // message has followed yet.
-func unitsOf(entries []Entry) []unit {
-	lastUser, lastAssistant, lastSpeech := -1, -1, -1
-	for i := range entries {
-		if isUser(&entries[i]) {
-			lastUser, lastSpeech = i, i
-		}
-		if isAssistant(&entries[i]) {
-			lastAssistant, lastSpeech = i, i
-		}
-	}
-
+//
+// It holds to the rules by which windows are built: a result answers the most
+// recent call of its id, a call that something follows before its last result
+// is dead and left out.
+func unitsOf(entries []Entry, m measure) []unit {
+	lastUser, lastAssistant, lastSpeech := newest(entries)
 	units := make([]unit, 0, len(entries))
 	var groups []*group
-	// latest is by call id: ids may repeat, a result answers the newest one.
+	// latest is by call id: ids may repeat. It is nil for the calls of hidden rows.
 	latest := map[string]*group{}
-	keep := func(u int) { units[u].keep = true }
 	for i := range entries {
 		e := &entries[i]
 		hidden := e.Flags.Has(message.Hidden)
 		home := -1
 		if e.Role == message.Result && !hidden {
-			for _, id := range e.Results {
-				if g := latest[id]; g != nil {
-					g.answer(id, i)
-					if home < 0 {
-						home = g.unit
-					}
-				}
-			}
+			home = answer(latest, e.Results, i)
 		}
 		if home < 0 {
 			home = len(units)
 			units = append(units, unit{})
-			if !hidden && (e.Role != message.Result || e.Flags.Has(message.UserText)) {
-				units[home].shown = e.Tokens
+			if !hidden && e.Role != message.Result {
+				units[home].shown, units[home].weight = m.shown(e, 0), weight(e)
 			}
 		}
 		u := &units[home]
 		u.entries = append(u.entries, i)
 		u.user = u.user || isUser(e)
+		var g *group
 		if isAssistant(e) && len(e.Calls) > 0 {
-			g := &group{unit: home}
-			for _, id := range e.Calls {
-				g.slots = append(g.slots, slot{id: id, result: -1})
-				latest[id] = g
-			}
+			g = &group{unit: home}
 			groups = append(groups, g)
 		}
-		if i == lastUser || e.Role == message.Result && !hidden && i > lastAssistant && lastAssistant >= 0 {
-			keep(home)
+		for _, id := range e.Calls {
+			if latest[id] = g; g != nil {
+				g.slots = append(g.slots, slot{id: id, result: -1})
+			}
 		}
+		unread := e.Role == message.Result && !hidden && i > lastAssistant && lastAssistant >= 0
+		u.keep = u.keep || i == lastUser || unread
 	}
 
 	for _, g := range groups {
 		u := &units[g.unit]
-		switch {
-		case g.complete():
-			u.shown = groupTokens(entries, u.entries[0], g.slots)
-		case u.entries[0] == lastSpeech:
-			u.shown = groupTokens(entries, u.entries[0], g.slots)
-			keep(g.unit)
-		default:
-			u.shown = 0
+		live := u.entries[0] == lastSpeech
+		if u.shown, u.weight = 0, 0; live || g.complete() {
+			u.shown, u.weight = m.group(entries, u.entries[0], g.slots)
+			u.keep = u.keep || !g.complete()
 		}
 	}
-	hideHeartbeats(entries, units, lastUser)
+	retireHeartbeats(entries, units)
 	for i := len(units) - 1; i >= 0; i-- {
 		if units[i].shown > 0 {
-			keep(i)
+			units[i].keep = true
 			break
 		}
 	}
 	return units
 }
 
-// groupTokens is a group as shown: the calls and, of each, the last result.
-func groupTokens(entries []Entry, assistant int, slots []slot) int {
-	total := entries[assistant].Tokens
-	seen := map[int]bool{}
-	for _, s := range slots {
-		if s.result >= 0 && !seen[s.result] {
-			seen[s.result] = true
-			total += entries[s.result].Tokens
+// newest finds the newest entries that were said by a user, by an assistant and
+// by either; -1 for none.
+func newest(entries []Entry) (user, assistant, speech int) {
+	user, assistant, speech = -1, -1, -1
+	for i := range entries {
+		e := &entries[i]
+		if isUser(e) {
+			user = i
+		}
+		if isAssistant(e) {
+			assistant = i
+		}
+		if isAssistant(e) || e.Role == message.User && isUser(e) {
+			speech = i
 		}
 	}
-	return total
+	return user, assistant, speech
 }
 
-// hideHeartbeats takes heartbeat exchanges without tool calls out of what is
-// shown, once a newer user message exists.
-func hideHeartbeats(entries []Entry, units []unit, lastUser int) {
-	for start := 0; start < len(units); {
-		end := start + 1
-		for end < len(units) && !units[end].user {
-			end++
+// answer gives a result to the group that all its ids name and tells the
+// group's unit, -1 for an orphan.
+func answer(latest map[string]*group, ids []string, entry int) int {
+	var g *group
+	for i, id := range ids {
+		of := latest[id]
+		if of == nil || i > 0 && of != g {
+			return -1
 		}
-		spent := units[start].user && units[start].entries[0] < lastUser
-		for _, u := range units[start:end] {
-			e := &entries[u.entries[0]]
-			if (isUser(e) || isAssistant(e)) && (!e.Flags.Has(message.Heartbeat) || len(e.Calls) > 0) {
-				spent = false
+		g = of
+	}
+	if g == nil {
+		return -1
+	}
+	for _, id := range ids {
+		g.answer(id, entry)
+	}
+	return g.unit
+}
+
+// retireHeartbeats takes the heartbeat messages of each turn without tool calls
+// out of what is shown, once the next turn has begun.
+func retireHeartbeats(entries []Entry, units []unit) {
+	from, worked := 0, false
+	for i := range units {
+		e := &entries[units[i].entries[0]]
+		if e.Flags.Has(message.Hidden) {
+			continue
+		}
+		if e.Role == message.User {
+			if !worked {
+				retire(entries, units[from:i])
 			}
+			from, worked = i, false
 		}
-		if spent {
-			for i := start; i < end; i++ {
-				units[i].shown = 0
-			}
+		worked = worked || len(e.Calls) > 0
+	}
+}
+
+func retire(entries []Entry, units []unit) {
+	for i := range units {
+		if e := &entries[units[i].entries[0]]; e.Flags.Has(message.Heartbeat) && !units[i].keep {
+			units[i].shown, units[i].weight = 0, 0
 		}
-		start = end
 	}
 }

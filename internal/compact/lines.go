@@ -1,0 +1,132 @@
+package compact
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/engined/engined/internal/compact/summarize"
+	"github.com/engined/engined/internal/message"
+)
+
+// SourceMessage is one message to summarize.
+type SourceMessage struct {
+	Seq     int64
+	Message message.Message
+	// Body is the stored bytes; they go into the source hash.
+	Body []byte
+	// RecordedAt stands in where the message has no time of its own.
+	RecordedAt time.Time
+}
+
+func (m SourceMessage) time() time.Time {
+	if m.Message.Timestamp > 0 {
+		return time.UnixMilli(m.Message.Timestamp).UTC()
+	}
+	return m.RecordedAt.UTC()
+}
+
+// The runes that a summarizer is shown of one piece. Together with the weight
+// of messages in a chunk they bound a request; maxRequest does where a single
+// group is larger than a chunk.
+const (
+	userRunes      = 12000
+	assistantRunes = 8000
+	argsRunes      = 1500
+	resultRunes    = 3000
+	leastRunes     = 200
+	maxRequest     = 160000
+)
+
+// linesOf renders messages as lines, in order, without hidden rows, reasoning
+// and images.
+func linesOf(msgs []SourceMessage) []summarize.Line {
+	for scale := 1; ; scale *= 2 {
+		var lines []summarize.Line
+		total := 0
+		names := map[string]string{}
+		for _, m := range msgs {
+			if m.Message.Flags.Has(message.Hidden) {
+				continue
+			}
+			for _, l := range linesOfMessage(m, names, scale) {
+				lines = append(lines, l)
+				total += utf8.RuneCountInString(l.Text)
+			}
+		}
+		if total <= maxRequest || resultRunes/scale <= leastRunes {
+			return lines
+		}
+	}
+}
+
+// linesOfMessage renders one message. names has the tool of each call so far.
+func linesOfMessage(m SourceMessage, names map[string]string, scale int) []summarize.Line {
+	var out []summarize.Line
+	add := func(role summarize.Role, tool, text string, runes int) {
+		if text = strings.TrimSpace(strings.ToValidUTF8(text, "\ufffd")); text == "" && role != summarize.Call {
+			return
+		}
+		if role != summarize.Call && role != summarize.ToolResult {
+			tool = ""
+		}
+		out = append(out, summarize.Line{
+			Seq: m.Seq, Role: role, Tool: tool, Time: m.time(),
+			Text:  shorten(text, max(runes/scale, leastRunes)),
+			Error: role == summarize.ToolResult && m.Message.Flags.Has(message.IsError),
+		})
+	}
+	images := 0
+	for _, b := range m.Message.Blocks {
+		switch b.Kind {
+		case message.ToolCall:
+			names[b.Call.ID] = b.Call.Name
+			add(summarize.Call, b.Call.Name, b.Call.Args, argsRunes)
+		case message.ToolResult:
+			tool := m.Message.ToolName
+			if tool == "" {
+				tool = names[b.ResultOf]
+			}
+			add(summarize.ToolResult, tool, b.Text, resultRunes)
+		case message.Image:
+			images++
+		case message.Text:
+			role, runes := speaker(m.Message.Role)
+			if role == summarize.ToolResult && m.Message.Flags.Has(message.UserText) {
+				role, runes = speaker(message.User)
+			}
+			add(role, m.Message.ToolName, b.Text, runes)
+		}
+	}
+	if images > 0 && len(out) == 0 {
+		role, runes := speaker(m.Message.Role)
+		add(role, m.Message.ToolName, "(an image)", runes)
+	}
+	return out
+}
+
+func speaker(r message.Role) (summarize.Role, int) {
+	switch r {
+	case message.User:
+		return summarize.User, userRunes
+	case message.Assistant:
+		return summarize.Assistant, assistantRunes
+	case message.Result:
+		return summarize.ToolResult, resultRunes
+	case message.System:
+		return summarize.System, userRunes
+	default:
+		return summarize.Note, assistantRunes
+	}
+}
+
+// shorten leaves out the middle: the end of an output tells how it went.
+func shorten(s string, runes int) string {
+	n := utf8.RuneCountInString(s)
+	if n <= runes {
+		return s
+	}
+	all := []rune(s)
+	head, tail := runes*2/3, runes/3
+	return string(all[:head]) + "\n…\n" + string(all[n-tail:])
+}

@@ -1,0 +1,39 @@
+package compact
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/engined/engined/internal/message"
+	"github.com/engined/engined/internal/window"
+)
+
+// TestUnitsTakeWhatTheWindowShows: a plan that counted otherwise than windows
+// are built would promise what does not come true.
+func TestUnitsTakeWhatTheWindowShows(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var c conversation
+		c.drawTurns(t, rapid.IntRange(0, 40).Draw(t, "turns"), 2000)
+		factor := rapid.IntRange(700, 2500).Draw(t, "factor")
+		w := window.Build(window.Input{
+			Params:  window.Params{Budget: 1 << 30, FactorMilli: factor, Dialect: message.OpenClaw},
+			Entries: c.entries,
+		})
+		shown := map[int64]bool{}
+		for _, it := range w.Items {
+			shown[it.Seq] = true
+		}
+		total := 0
+		for _, u := range unitsOf(c.entries, measure{factor: factor}) {
+			total += u.shown
+			if head := c.entries[u.entries[0]].Seq; shown[head] != (u.shown > 0) {
+				t.Fatalf("message %d: the window shows it: %v, counted %d", head, shown[head], u.shown)
+			}
+		}
+		if total != w.Tokens {
+			t.Fatalf("counted %d tokens, the window has %d", total, w.Tokens)
+		}
+	})
+}
