@@ -11,6 +11,9 @@ var ErrUnknownSession = errors.New("unknown session")
 // ErrSessionErased: the session was erased; a late write cannot bring it back.
 var ErrSessionErased = errors.New("session erased")
 
+// ErrNothingToUndo: no compaction stands between the session and its first epoch.
+var ErrNothingToUndo = errors.New("nothing to undo")
+
 // StaleHeadError refuses a write whose ExpectedHead is not the session's.
 type StaleHeadError struct{ Expected, Head int64 }
 

@@ -57,7 +57,7 @@ CREATE TABLE events (
 CREATE INDEX events_feed ON events (tenant_id, xid, position);
 -- Everything but messages is rare: the relay, summaries and state read it.
 CREATE INDEX events_not_messages ON events (tenant_id, sid, type, seq) WHERE type <> 1;
-CREATE INDEX events_notices ON events (xid, position) WHERE type IN (3, 9);
+CREATE INDEX events_notices ON events (xid, position) WHERE type IN (3, 6, 7, 9);
 
 -- Bodies over 256 KiB, whole, once per session however often they were sent.
 CREATE TABLE bodies (

@@ -14,5 +14,6 @@ SELECT append_events(
 SELECT pg_advisory_xact_lock(session_lock_id(@tenant_id::text, @session_key::text));
 
 -- name: KnownKeys :many
-SELECT key, seq, payload_hash FROM event_keys
-WHERE tenant_id = @tenant_id AND sid = @sid AND kind = @kind AND key = ANY (@keys::bytea[]);
+SELECT k.key, k.seq FROM event_keys k
+JOIN sessions s ON s.tenant_id = k.tenant_id AND s.sid = k.sid
+WHERE s.tenant_id = @tenant_id AND s.session_key = @session_key AND k.kind = @kind AND k.key = ANY (@keys::bytea[]);

@@ -38,7 +38,7 @@ WHERE tenant_id = @tenant_id AND sid = @sid AND type = 1 AND seq > @after::bigin
 ORDER BY seq LIMIT @max_rows::integer;
 
 -- name: ParentOf :many
-SELECT seq, parent_seq, offset_tokens FROM events
+SELECT seq, parent_seq, offset_tokens, tokens FROM events
 WHERE tenant_id = @tenant_id AND sid = @sid AND type = 1 AND seq <= @upto::bigint AND seq > @after::bigint
 ORDER BY seq DESC LIMIT @max_rows::integer;
 
@@ -58,7 +58,7 @@ ORDER BY e.xid, e.position LIMIT @max_rows::integer;
 -- name: NoticesAfter :many
 -- Turn and epoch events of all tenants, ids only, for the relay.
 SELECT e.xid, e.position, e.tenant_id, e.sid, e.seq, e.type, e.epoch FROM events e
-WHERE e.type IN (3, 9)
+WHERE e.type IN (3, 6, 7, 9)
   AND (e.xid, e.position) > (@after_xid::xid8, @after_position::bigint)
   AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
 ORDER BY e.xid, e.position LIMIT @max_rows::integer;

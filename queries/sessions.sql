@@ -28,6 +28,11 @@ LEFT JOIN LATERAL (
 ) st ON true
 WHERE s.tenant_id = @tenant_id AND s.session_key = @session_key;
 
+-- name: StateOfEpoch :one
+SELECT state FROM session_states
+WHERE tenant_id = @tenant_id AND sid = @sid AND epoch = @epoch
+ORDER BY as_of LIMIT 1;
+
 -- name: PutState :exec
 INSERT INTO session_states (tenant_id, sid, as_of, epoch, state)
 VALUES (@tenant_id, @sid, @as_of, @epoch, @state);

@@ -13,10 +13,11 @@ func (r Range) Contains(seq int64) bool { return r.From <= seq && seq <= r.To }
 
 // TurnCommittedBody marks the messages of one committed turn.
 type TurnCommittedBody struct {
-	AdvancementKey string          `json:"advancementKey"`
-	Seqs           []int64         `json:"seqs,omitempty"`
-	Admission      json.RawMessage `json:"admission,omitempty"`
-	Terminal       json.RawMessage `json:"terminal,omitempty"`
+	AdvancementKey string `json:"advancementKey"`
+	// Count is how many messages right before this event the turn holds.
+	Count     int             `json:"count"`
+	Admission json.RawMessage `json:"admission,omitempty"`
+	Terminal  json.RawMessage `json:"terminal,omitempty"`
 }
 
 // TurnCompletedBody is what the host reported when a turn ended. The newest

@@ -34,6 +34,13 @@ type State struct {
 	// Live are the summaries that stand in the window, oldest first.
 	Live        []LiveSummary `json:"live,omitempty"`
 	FactorMilli int           `json:"factorMilli"`
+	// Cause is why this epoch began; empty in the first one.
+	Cause Cause `json:"cause,omitempty"`
+	// Base is the epoch whose set of summaries an undo would restore; 0 when
+	// there is none.
+	Base int64 `json:"base,omitempty"`
+	// CompactedAt is the seq of the newest compaction's step; 0 before the first.
+	CompactedAt int64 `json:"compactedAt,omitempty"`
 }
 
 // FirstState is the state of a session that never stepped its epoch.

@@ -30,8 +30,6 @@ const (
 	TurnKey KeyKind = 3
 	// DeltaKey is the hash of what an after-turn call delivered.
 	DeltaKey KeyKind = 4
-	// HostSessionKey is (gateway, host session id), bound once.
-	HostSessionKey KeyKind = 5
 )
 
 // Key identifies an event within its session.

@@ -80,17 +80,17 @@ func (s *Store) EventsOfType(ctx context.Context, tenant string, sid uuid.UUID, 
 	return out, nil
 }
 
-// NewestOfType reads the newest event of a type at or before a seq; ok is
-// false when there is none.
-func (s *Store) NewestOfType(ctx context.Context, tenant string, sid uuid.UUID, t events.Type, upto int64) (body []byte, ok bool, err error) {
+// NewestOfType reads the newest event of a type at or before a seq; seq 0
+// when there is none.
+func (s *Store) NewestOfType(ctx context.Context, tenant string, sid uuid.UUID, t events.Type, upto int64) (seq int64, body []byte, err error) {
 	r, err := s.q.NewestOfType(ctx, db.NewestOfTypeParams{TenantID: tenant, SID: sid, Type: int16(t), Upto: upto})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, false, nil
+		return 0, nil, nil
 	}
 	if err != nil {
-		return nil, false, readErr("events", err)
+		return 0, nil, readErr("events", err)
 	}
-	return r.Body, true, nil
+	return r.Seq, r.Body, nil
 }
 
 // MessageHash is the identity of a stored message's content.
@@ -114,7 +114,7 @@ func (s *Store) MessageHashes(ctx context.Context, tenant string, sid uuid.UUID,
 
 // Parent is one step of the message tree.
 type Parent struct {
-	Seq, Parent, Offset int64
+	Seq, Parent, Offset, Tokens int64
 }
 
 // Parents reads the tree's steps, newest first, from upto down to after (exclusive).
@@ -125,14 +125,15 @@ func (s *Store) Parents(ctx context.Context, tenant string, sid uuid.UUID, upto,
 	}
 	out := make([]Parent, len(rows))
 	for i, r := range rows {
-		out[i] = Parent{Seq: r.Seq, Parent: r.ParentSeq, Offset: r.OffsetTokens}
+		out[i] = Parent{Seq: r.Seq, Parent: r.ParentSeq, Offset: r.OffsetTokens, Tokens: int64(r.Tokens)}
 	}
 	return out, nil
 }
 
-// KnownKeys looks keys of one kind up and answers with the seqs they name.
-func (s *Store) KnownKeys(ctx context.Context, tenant string, sid uuid.UUID, kind KeyKind, keys [][]byte) (map[string]int64, error) {
-	rows, err := s.q.KnownKeys(ctx, db.KnownKeysParams{TenantID: tenant, SID: sid, Kind: int16(kind), Keys: keys})
+// KnownKeys looks keys of one kind up and answers with the seqs they name. An
+// unknown session knows none.
+func (s *Store) KnownKeys(ctx context.Context, tenant, key string, kind KeyKind, keys [][]byte) (map[string]int64, error) {
+	rows, err := s.q.KnownKeys(ctx, db.KnownKeysParams{TenantID: tenant, SessionKey: key, Kind: int16(kind), Keys: keys})
 	if err != nil {
 		return nil, readErr("keys", err)
 	}

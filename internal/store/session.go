@@ -142,6 +142,18 @@ func (s *Store) StateAsOf(ctx context.Context, tenant string, sid uuid.UUID, seq
 	return events.DecodeState(r.State)
 }
 
+// StateOfEpoch reads the state with which an epoch began.
+func (s *Store) StateOfEpoch(ctx context.Context, tenant string, sid uuid.UUID, epoch int64) (events.State, error) {
+	body, err := s.q.StateOfEpoch(ctx, db.StateOfEpochParams{TenantID: tenant, SID: sid, Epoch: epoch})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return events.FirstState(), nil
+	}
+	if err != nil {
+		return events.State{}, readErr("state", err)
+	}
+	return events.DecodeState(body)
+}
+
 // readErr wraps a read's error; a missing row is an unknown session.
 func readErr(what string, err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {

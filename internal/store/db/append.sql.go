@@ -110,31 +110,32 @@ func (q *Queries) AppendEvents(ctx context.Context, arg AppendEventsParams) ([]b
 }
 
 const knownKeys = `-- name: KnownKeys :many
-SELECT key, seq, payload_hash FROM event_keys
-WHERE tenant_id = $1 AND sid = $2 AND kind = $3 AND key = ANY ($4::bytea[])
+SELECT k.key, k.seq FROM event_keys k
+JOIN sessions s ON s.tenant_id = k.tenant_id AND s.sid = k.sid
+WHERE s.tenant_id = $1 AND s.session_key = $2 AND k.kind = $3 AND k.key = ANY ($4::bytea[])
 `
 
 type KnownKeysParams struct {
-	TenantID string
-	SID      uuid.UUID
-	Kind     int16
-	Keys     [][]byte
+	TenantID   string
+	SessionKey string
+	Kind       int16
+	Keys       [][]byte
 }
 
 type KnownKeysRow struct {
-	Key         []byte
-	Seq         int64
-	PayloadHash []byte
+	Key []byte
+	Seq int64
 }
 
 // KnownKeys
 //
-//	SELECT key, seq, payload_hash FROM event_keys
-//	WHERE tenant_id = $1 AND sid = $2 AND kind = $3 AND key = ANY ($4::bytea[])
+//	SELECT k.key, k.seq FROM event_keys k
+//	JOIN sessions s ON s.tenant_id = k.tenant_id AND s.sid = k.sid
+//	WHERE s.tenant_id = $1 AND s.session_key = $2 AND k.kind = $3 AND k.key = ANY ($4::bytea[])
 func (q *Queries) KnownKeys(ctx context.Context, arg KnownKeysParams) ([]KnownKeysRow, error) {
 	rows, err := q.db.Query(ctx, knownKeys,
 		arg.TenantID,
-		arg.SID,
+		arg.SessionKey,
 		arg.Kind,
 		arg.Keys,
 	)
@@ -145,7 +146,7 @@ func (q *Queries) KnownKeys(ctx context.Context, arg KnownKeysParams) ([]KnownKe
 	items := []KnownKeysRow{}
 	for rows.Next() {
 		var i KnownKeysRow
-		if err := rows.Scan(&i.Key, &i.Seq, &i.PayloadHash); err != nil {
+		if err := rows.Scan(&i.Key, &i.Seq); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

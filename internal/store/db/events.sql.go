@@ -425,7 +425,7 @@ func (q *Queries) NewestOfType(ctx context.Context, arg NewestOfTypeParams) (New
 
 const noticesAfter = `-- name: NoticesAfter :many
 SELECT e.xid, e.position, e.tenant_id, e.sid, e.seq, e.type, e.epoch FROM events e
-WHERE e.type IN (3, 9)
+WHERE e.type IN (3, 6, 7, 9)
   AND (e.xid, e.position) > ($1::xid8, $2::bigint)
   AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
 ORDER BY e.xid, e.position LIMIT $3::integer
@@ -450,7 +450,7 @@ type NoticesAfterRow struct {
 // Turn and epoch events of all tenants, ids only, for the relay.
 //
 //	SELECT e.xid, e.position, e.tenant_id, e.sid, e.seq, e.type, e.epoch FROM events e
-//	WHERE e.type IN (3, 9)
+//	WHERE e.type IN (3, 6, 7, 9)
 //	  AND (e.xid, e.position) > ($1::xid8, $2::bigint)
 //	  AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
 //	ORDER BY e.xid, e.position LIMIT $3::integer
@@ -483,7 +483,7 @@ func (q *Queries) NoticesAfter(ctx context.Context, arg NoticesAfterParams) ([]N
 }
 
 const parentOf = `-- name: ParentOf :many
-SELECT seq, parent_seq, offset_tokens FROM events
+SELECT seq, parent_seq, offset_tokens, tokens FROM events
 WHERE tenant_id = $1 AND sid = $2 AND type = 1 AND seq <= $3::bigint AND seq > $4::bigint
 ORDER BY seq DESC LIMIT $5::integer
 `
@@ -500,11 +500,12 @@ type ParentOfRow struct {
 	Seq          int64
 	ParentSeq    int64
 	OffsetTokens int64
+	Tokens       int32
 }
 
 // ParentOf
 //
-//	SELECT seq, parent_seq, offset_tokens FROM events
+//	SELECT seq, parent_seq, offset_tokens, tokens FROM events
 //	WHERE tenant_id = $1 AND sid = $2 AND type = 1 AND seq <= $3::bigint AND seq > $4::bigint
 //	ORDER BY seq DESC LIMIT $5::integer
 func (q *Queries) ParentOf(ctx context.Context, arg ParentOfParams) ([]ParentOfRow, error) {
@@ -522,7 +523,12 @@ func (q *Queries) ParentOf(ctx context.Context, arg ParentOfParams) ([]ParentOfR
 	items := []ParentOfRow{}
 	for rows.Next() {
 		var i ParentOfRow
-		if err := rows.Scan(&i.Seq, &i.ParentSeq, &i.OffsetTokens); err != nil {
+		if err := rows.Scan(
+			&i.Seq,
+			&i.ParentSeq,
+			&i.OffsetTokens,
+			&i.Tokens,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -416,6 +416,30 @@ func (q *Queries) StateAsOf(ctx context.Context, arg StateAsOfParams) (StateAsOf
 	return i, err
 }
 
+const stateOfEpoch = `-- name: StateOfEpoch :one
+SELECT state FROM session_states
+WHERE tenant_id = $1 AND sid = $2 AND epoch = $3
+ORDER BY as_of LIMIT 1
+`
+
+type StateOfEpochParams struct {
+	TenantID string
+	SID      uuid.UUID
+	Epoch    int64
+}
+
+// StateOfEpoch
+//
+//	SELECT state FROM session_states
+//	WHERE tenant_id = $1 AND sid = $2 AND epoch = $3
+//	ORDER BY as_of LIMIT 1
+func (q *Queries) StateOfEpoch(ctx context.Context, arg StateOfEpochParams) ([]byte, error) {
+	row := q.db.QueryRow(ctx, stateOfEpoch, arg.TenantID, arg.SID, arg.Epoch)
+	var state []byte
+	err := row.Scan(&state)
+	return state, err
+}
+
 const stepEpoch = `-- name: StepEpoch :one
 UPDATE sessions
 SET epoch = epoch + 1, base_offset = $1, hold_offset = $2,

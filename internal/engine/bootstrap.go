@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/message"
+	"github.com/engined/engined/internal/store"
+)
+
+// hashPage is how many stored hashes a comparison reads at a time.
+const hashPage = 2000
+
+// bootstrapTries bounds how often a bootstrap starts over because somebody
+// else wrote meanwhile.
+const bootstrapTries = 5
+
+// bootstrap compares the host's whole history with the stored one, skips the
+// prefix that is known and appends the rest. A history that is not a
+// continuation of what is stored is refused and changes nothing.
+func (w *writer) bootstrap(ctx context.Context, p contextengine.BootstrapParams) (contextengine.BootstrapResult, error) {
+	evs, err := w.events(p.Messages, false, "messages", 0)
+	if err != nil {
+		return contextengine.BootstrapResult{}, err
+	}
+	for try := 1; ; try++ {
+		res, err := w.takeOver(ctx, p, evs)
+		var stale *contextengine.StaleHeadError
+		if errors.As(err, &stale) && p.ExpectedHead == nil && try < bootstrapTries {
+			continue
+		}
+		return res, err
+	}
+}
+
+func (w *writer) takeOver(ctx context.Context, p contextengine.BootstrapParams, evs []store.NewEvent) (contextengine.BootstrapResult, error) {
+	v, err := w.cfg.Log.View(ctx, p.Tenant, p.SessionKey, uuid.Nil, 0, 0)
+	if err != nil && !errors.Is(err, contextengine.ErrUnknownSession) {
+		return contextengine.BootstrapResult{}, err
+	}
+	res := contextengine.BootstrapResult{Bootstrapped: true, Head: v.Head, Epoch: max(v.Epoch, 1)}
+	known, differs, err := w.commonPrefix(ctx, v, evs)
+	if err != nil {
+		return contextengine.BootstrapResult{}, err
+	}
+	if differs {
+		res.Bootstrapped = false
+		res.Reason = fmt.Sprintf("the history differs from the stored one at message %d", known)
+		return res, nil
+	}
+	if known == len(evs) {
+		if len(evs) == 0 {
+			res.Reason = "no messages given"
+		} else {
+			res.Reason = "already known"
+		}
+		return res, nil
+	}
+	it := item(p.Session, p.Expectations)
+	if it.ExpectedHead == nil {
+		it.ExpectedHead = &v.Head
+	}
+	it.Events = evs[known:]
+	a, err := w.cfg.Log.Append(ctx, it)
+	if err != nil {
+		return contextengine.BootstrapResult{}, err
+	}
+	res.ImportedMessages, res.Head, res.Epoch = len(it.Events), a.Head, a.Epoch
+	return res, nil
+}
+
+// commonPrefix counts how many of the messages stand on the active path
+// already, in order. differs is set when the path goes on differently.
+func (w *writer) commonPrefix(ctx context.Context, v store.View, evs []store.NewEvent) (known int, differs bool, err error) {
+	if v.Head == 0 {
+		return 0, false, nil
+	}
+	after := v.State.Start() - 1
+	for {
+		page, err := w.cfg.Log.MessageHashes(ctx, v.Tenant, v.SID, after, hashPage)
+		if err != nil {
+			return 0, false, err
+		}
+		for _, m := range page {
+			after = m.Seq
+			if !v.State.OnPath(m.Seq) {
+				continue
+			}
+			if known == len(evs) {
+				return known, false, nil
+			}
+			if !samePayload(m.Hash, &evs[known]) {
+				return known, true, nil
+			}
+			known++
+		}
+		if len(page) < hashPage {
+			return known, false, nil
+		}
+	}
+}
+
+// samePayload compares a stored hash with a message of a history, which does
+// not say whether the message came with a heartbeat.
+func samePayload(stored []byte, e *store.NewEvent) bool {
+	if bytes.Equal(stored, e.Hash[:]) {
+		return true
+	}
+	h := message.Hash(e.Body, true)
+	return bytes.Equal(stored, h[:])
+}

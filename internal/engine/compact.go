@@ -1,0 +1,309 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/compact"
+	"github.com/engined/engined/internal/events"
+	"github.com/engined/engined/internal/message"
+	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/tokens"
+	"github.com/engined/engined/internal/window"
+)
+
+// Reasons of calls that change nothing, in the host's words.
+const (
+	reasonNothing   = string(compact.StopNothing)
+	reasonCompacted = string(compact.StopCompacted)
+)
+
+// Compactor plans a compaction from the log, has the summaries written and
+// commits them if the epoch still is the planned one. Explicit calls and
+// workers share it.
+type Compactor struct {
+	cfg    Config
+	flight flights
+}
+
+func newCompactor(cfg Config) *Compactor { return &Compactor{cfg: cfg} }
+
+// Compact serves an explicit call. Of several at once for one session, one
+// compacts; the others wait and find it done.
+func (c *Compactor) Compact(ctx context.Context, p contextengine.CompactParams) (contextengine.CompactResult, error) {
+	none := contextengine.CompactResult{}
+	for _, n := range []*int{p.TokenBudget, p.CurrentTokenCount} {
+		if n != nil {
+			if err := checkBudget(*n); err != nil {
+				return none, err
+			}
+		}
+	}
+	if t := p.CompactionTarget; t != "" && t != "budget" && t != "threshold" {
+		return none, &contextengine.InvalidError{Field: "compactionTarget", Reason: `"budget" or "threshold"`}
+	}
+	before, err := c.cfg.Log.Session(ctx, p.Tenant, p.SessionKey)
+	if err != nil {
+		return unknownIsFine(contextengine.CompactResult{OK: true, Reason: reasonNothing, Epoch: 1}, err)
+	}
+	if e := p.ExpectedEpoch; e != nil && *e != before.Epoch {
+		return none, &contextengine.EpochConflictError{Expected: *e, Epoch: before.Epoch}
+	}
+	done, err := c.flight.enter(ctx, before.SID)
+	if err != nil {
+		return none, err
+	}
+	defer done()
+	res, err := c.run(ctx, p, before.Epoch)
+	var conflict *contextengine.EpochConflictError
+	if errors.As(err, &conflict) {
+		return contextengine.CompactResult{OK: true, Reason: reasonCompacted, Epoch: conflict.Epoch}, nil
+	}
+	return res, err
+}
+
+// Owed pays a session's debt, if there is anything to gain. It answers with an
+// *EpochConflictError when somebody else stepped the epoch meanwhile.
+func (c *Compactor) Owed(ctx context.Context, s store.Session, budget int) (contextengine.CompactResult, error) {
+	done, err := c.flight.enter(ctx, s.SID)
+	if err != nil {
+		return contextengine.CompactResult{}, err
+	}
+	defer done()
+	return c.run(ctx, contextengine.CompactParams{
+		Session: contextengine.Session{Tenant: s.Tenant, SessionKey: s.Key}, TokenBudget: &budget,
+	}, s.Epoch)
+}
+
+// job is one compaction in the making.
+type job struct {
+	view    store.View
+	entries []window.Entry
+	plan    compact.Plan
+}
+
+func (c *Compactor) run(ctx context.Context, p contextengine.CompactParams, epoch int64) (contextengine.CompactResult, error) {
+	none := contextengine.CompactResult{}
+	v, err := c.cfg.Log.View(ctx, p.Tenant, p.SessionKey, uuid.Nil, 0, 0)
+	if err != nil {
+		return unknownIsFine(contextengine.CompactResult{OK: true, Reason: reasonNothing, Epoch: 1}, err)
+	}
+	if v.Epoch != epoch {
+		return none, &contextengine.EpochConflictError{Expected: epoch, Epoch: v.Epoch}
+	}
+	j := &job{view: v}
+	if j.entries, err = c.uncovered(ctx, v); err != nil {
+		return none, err
+	}
+	var stop compact.Stop
+	if j.plan, stop = compact.NewPlan(c.planInput(j, p)); stop != "" {
+		return contextengine.CompactResult{OK: true, Reason: string(stop), Epoch: v.Epoch}, nil
+	}
+	if p.DryRun {
+		return dryRun(j)
+	}
+	out, err := compact.Run(ctx, compact.RunInput{
+		Plan: j.plan, Source: source{c.cfg.Log, v.Session}, Drafts: drafts{c.cfg.Log, v.Session},
+		Summarizer: c.cfg.Summarizer, Estimate: estimateSummary(v.Session), Instructions: p.CustomInstructions,
+	})
+	if err != nil {
+		if errors.Is(err, compact.ErrNotSmaller) {
+			return contextengine.CompactResult{OK: true, Reason: reasonNothing, Epoch: v.Epoch}, nil
+		}
+		return none, fmt.Errorf("compaction: %w", err)
+	}
+	return c.commit(ctx, j, out)
+}
+
+// uncovered reads the facts of every message on the path that no summary
+// covers, in log order.
+func (c *Compactor) uncovered(ctx context.Context, v store.View) ([]window.Entry, error) {
+	var out []window.Entry
+	since, upto := v.State.FirstUncovered(), v.Head
+	for upto >= since {
+		page, err := c.cfg.Log.Facts(ctx, v.Tenant, v.SID, upto, since, lastFactsPage)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range page {
+			if v.State.OnPath(e.Seq) && !v.State.Covered(e.Seq) {
+				out = append(out, e)
+			}
+		}
+		if len(page) < lastFactsPage {
+			break
+		}
+		upto = page[len(page)-1].Seq - 1
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
+func (c *Compactor) planInput(j *job, p contextengine.CompactParams) compact.PlanInput {
+	v := j.view
+	budget := c.cfg.DefaultBudget
+	if v.TokenBudget > 0 {
+		budget = int(v.TokenBudget)
+	}
+	if p.TokenBudget != nil {
+		budget = *p.TokenBudget
+	}
+	in := compact.PlanInput{
+		Epoch: v.Epoch, Policy: c.cfg.Policy, Budget: budget, Force: p.Force,
+		FactorMilli: v.State.FactorMilli, CompactedAt: v.State.CompactedAt,
+		Entries: make([]compact.Entry, len(j.entries)),
+	}
+	for i, e := range j.entries {
+		in.Entries[i] = compact.Entry{Seq: e.Seq, Facts: e.Facts}
+	}
+	for _, l := range v.State.Live {
+		in.Live = append(in.Live, compact.SummaryRef{
+			Seq: l.Seq, Level: l.Level, Tokens: l.Tokens, SourceTokens: int(l.CoveredTokens), Covers: l.Covers,
+		})
+	}
+	if p.CurrentTokenCount != nil {
+		in.Target = net(budget, *p.CurrentTokenCount, int(v.LiveTokens()))
+		in.Force = in.Force || *p.CurrentTokenCount > budget
+	}
+	return in
+}
+
+// net takes off the budget what the host's prompt holds beside our window, but
+// never more than three quarters: the host's count may be of another moment.
+func net(budget, observed, ours int) int {
+	if observed <= ours {
+		return budget
+	}
+	return max(budget-(observed-ours), budget/4, 1)
+}
+
+func dryRun(j *job) (contextengine.CompactResult, error) {
+	details, err := json.Marshal(j.plan)
+	if err != nil {
+		return contextengine.CompactResult{}, err
+	}
+	return contextengine.CompactResult{
+		OK: true, Epoch: j.view.Epoch, Reason: "dry run",
+		Result: &contextengine.CompactionOutcome{
+			TokensBefore: j.plan.TokensBefore, TokensAfter: j.plan.TokensAfterMax,
+			FirstKeptEntryID: strconv.FormatInt(j.plan.FirstKept, 10), Details: details,
+		},
+	}, nil
+}
+
+// commit appends the summaries and the step, if the epoch still is the planned
+// one. Messages that arrived meanwhile stay in the tail.
+func (c *Compactor) commit(ctx context.Context, j *job, out compact.Outcome) (contextengine.CompactResult, error) {
+	v := j.view
+	var live []int64
+	stepped, err := c.cfg.Log.StepEpoch(ctx, v.Tenant, v.Key, j.plan.Epoch,
+		func(cur store.Session, state events.State, firstSeq int64) (store.EpochStep, error) {
+			step, seqs, err := c.step(j, out, cur, state, firstSeq)
+			live = seqs
+			return step, err
+		})
+	if err != nil {
+		return contextengine.CompactResult{}, err
+	}
+	c.cfg.Notifier.EpochRotated(v.Tenant, v.SID, stepped.Head, stepped.Epoch)
+	details, err := json.Marshal(struct {
+		Summaries    []int64 `json:"summaries"`
+		Live         []int64 `json:"live"`
+		DraftsReused int     `json:"draftsReused"`
+		Calls        int     `json:"calls"`
+	}{stepped.Seqs[:len(out.Summaries)], live, out.Reused, out.Calls})
+	if err != nil {
+		return contextengine.CompactResult{}, err
+	}
+	return contextengine.CompactResult{
+		OK: true, Compacted: true, Epoch: stepped.Epoch,
+		Result: &contextengine.CompactionOutcome{
+			Summary:          out.Summaries[len(out.Summaries)-1].Text,
+			FirstKeptEntryID: strconv.FormatInt(j.plan.FirstKept, 10),
+			TokensBefore:     out.TokensBefore, TokensAfter: out.TokensAfter, Details: details,
+		},
+	}, nil
+}
+
+// step builds the events of the commit and the state after it.
+func (c *Compactor) step(j *job, out compact.Outcome, cur store.Session, state events.State, firstSeq int64) (store.EpochStep, []int64, error) {
+	seqOf := func(step int) int64 {
+		for i := range out.Summaries {
+			if out.Summaries[i].Step == step {
+				return firstSeq + int64(i)
+			}
+		}
+		return 0
+	}
+	known := make(map[int64]events.LiveSummary)
+	for _, l := range state.Live {
+		known[l.Seq] = l
+	}
+	step := store.EpochStep{
+		LeafSeq: cur.LeafSeq, LeafOffset: cur.LeafOffset, HoldOffset: cur.HoldOffset, PaysDebt: true,
+	}
+	for i, body := range out.Bodies(seqOf) {
+		seq := firstSeq + int64(i)
+		body.CoveredTokens = j.covered(body.Sources)
+		for _, child := range body.Children {
+			body.CoveredTokens += known[child].CoveredTokens
+		}
+		known[seq] = events.LiveSummary{
+			Seq: seq, Level: body.Level, Tokens: body.Tokens, Covers: body.Covers,
+			CoveredTokens: body.CoveredTokens, Timestamp: body.Timestamp,
+		}
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return store.EpochStep{}, nil, err
+		}
+		step.Events = append(step.Events, store.NewEvent{Type: events.SummaryCreated, Body: raw})
+	}
+	live := out.LiveSeqs(seqOf)
+	next := state
+	next.Live = make([]events.LiveSummary, len(live))
+	for i, seq := range live {
+		next.Live[i] = known[seq]
+	}
+	next.Cause, next.Base = events.CauseCompaction, state.Epoch
+	next.CompactedAt = firstSeq + int64(len(step.Events))
+	raw, err := json.Marshal(events.EpochRotatedBody{
+		Base: state.Epoch, Epoch: state.Epoch + 1, Cause: events.CauseCompaction, Live: live,
+		FactorMilli: next.FactorMilli, TokensBefore: out.TokensBefore, TokensAfter: out.TokensAfter,
+	})
+	if err != nil {
+		return store.EpochStep{}, nil, err
+	}
+	step.Events = append(step.Events, store.NewEvent{Type: events.EpochRotated, Body: raw})
+	step.State = next
+	return step, live, nil
+}
+
+// covered is the raw estimate of the uncovered messages within the ranges.
+func (j *job) covered(ranges []events.Range) int64 {
+	var n int64
+	for _, r := range ranges {
+		at, _ := slices.BinarySearchFunc(j.entries, r.From, func(e window.Entry, seq int64) int { return int(e.Seq - seq) })
+		for ; at < len(j.entries) && j.entries[at].Seq <= r.To; at++ {
+			n += int64(j.entries[at].Tokens)
+		}
+	}
+	return n
+}
+
+// estimateSummary is what a summary's message costs in the session's dialect.
+func estimateSummary(s store.Session) func(text string) int {
+	return func(text string) int {
+		m, err := message.Read(window.RenderSummary(s.Dialect, window.Summary{}, text))
+		if err != nil {
+			return tokens.Text(text)
+		}
+		return tokens.Message(m)
+	}
+}

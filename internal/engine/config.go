@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/engined/engined/internal/compact"
+	"github.com/engined/engined/internal/compact/summarize"
+	"github.com/engined/engined/internal/events"
+	"github.com/engined/engined/internal/message"
+	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/window"
+)
+
+// Log is the part of the store that the engines use.
+type Log interface {
+	Append(ctx context.Context, it *store.Item) (store.Appended, error)
+	Session(ctx context.Context, tenant, key string) (store.Session, error)
+	View(ctx context.Context, tenant, key string, cached uuid.UUID, cachedHead int64, limit int) (store.View, error)
+	StateAsOf(ctx context.Context, tenant string, sid uuid.UUID, seq int64) (events.State, error)
+	StateOfEpoch(ctx context.Context, tenant string, sid uuid.UUID, epoch int64) (events.State, error)
+	Facts(ctx context.Context, tenant string, sid uuid.UUID, upto, since int64, limit int) ([]window.Entry, error)
+	Bodies(ctx context.Context, tenant string, sid uuid.UUID, seqs []int64) (map[int64][]byte, error)
+	NewestOfType(ctx context.Context, tenant string, sid uuid.UUID, t events.Type, upto int64) (seq int64, body []byte, err error)
+	MessageHashes(ctx context.Context, tenant string, sid uuid.UUID, after int64, limit int) ([]store.MessageHash, error)
+	Parents(ctx context.Context, tenant string, sid uuid.UUID, upto, after int64, limit int) ([]store.Parent, error)
+	KnownKeys(ctx context.Context, tenant, key string, kind store.KeyKind, keys [][]byte) (map[string]int64, error)
+	StepEpoch(ctx context.Context, tenant, key string, planned int64,
+		build func(cur store.Session, state events.State, firstSeq int64) (store.EpochStep, error)) (store.Stepped, error)
+	Draft(ctx context.Context, tenant string, sid uuid.UUID, key []byte) ([]byte, bool, error)
+	PutDraft(ctx context.Context, tenant string, sid uuid.UUID, key, draft []byte) error
+	RecordAnswers(ctx context.Context, answers []store.Answer) error
+}
+
+// Notifier hears what others should know soon. It never blocks and may lose
+// what it hears: Postgres holds what is owed.
+type Notifier interface {
+	TurnCompleted(tenant string, sid uuid.UUID, seq, epoch int64)
+	EpochRotated(tenant string, sid uuid.UUID, seq, epoch int64)
+	CompactionOwed(tenant string, sid uuid.UUID, epoch int64)
+}
+
+// Config is what the built-in engines need.
+type Config struct {
+	Log        Log
+	Notifier   Notifier
+	Summarizer summarize.Summarizer
+	Policy     compact.Policy
+	// DefaultBudget serves sessions that never reported one, in tokens.
+	DefaultBudget int
+	Limits        message.Limits
+	// MaxBatch is the most messages of one call.
+	MaxBatch int
+	// CacheBytes bounds the bodies that a node keeps between assembles.
+	CacheBytes int
+	Now        func() time.Time
+	Logger     *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	if c.Notifier == nil {
+		c.Notifier = silent{}
+	}
+	if c.Summarizer == nil {
+		c.Summarizer = summarize.Extractive{}
+	}
+	c.Policy = c.Policy.WithDefaults()
+	if c.DefaultBudget == 0 {
+		c.DefaultBudget = 128_000
+	}
+	if c.MaxBatch == 0 {
+		c.MaxBatch = 10_000
+	}
+	if c.CacheBytes == 0 {
+		c.CacheBytes = 64 << 20
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+type silent struct{}
+
+func (silent) TurnCompleted(string, uuid.UUID, int64, int64) {}
+func (silent) EpochRotated(string, uuid.UUID, int64, int64)  {}
+func (silent) CompactionOwed(string, uuid.UUID, int64)       {}

@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/message"
+	"github.com/engined/engined/internal/tokens"
+)
+
+// Legacy is the default engine: it stores, passes the host's messages through
+// and delegates compaction to the host's native runtime. It never owes a
+// compaction.
+type Legacy struct {
+	Lossless
+	runtime Runtime
+}
+
+// Runtime is a host's own compaction.
+type Runtime interface {
+	Compact(ctx context.Context, p contextengine.CompactParams) (contextengine.CompactResult, error)
+}
+
+// NewLegacy makes the engine. A nil runtime is the built-in one, which keeps
+// its summaries in the log as Lossless does.
+func NewLegacy(cfg Config, runtime Runtime) *Legacy {
+	l := &Legacy{Lossless: *NewLossless(cfg), runtime: runtime}
+	l.writer.owes = false
+	if runtime == nil {
+		l.runtime = l.Compactor
+	}
+	return l
+}
+
+// Info describes the engine.
+func (l *Legacy) Info() contextengine.Info {
+	return contextengine.Info{ID: LegacyID, Name: "engined legacy", Version: "1"}
+}
+
+// Assemble passes the given messages through, unchanged and unbounded, as the
+// host's own engine does. Without any it shows the stored window.
+func (l *Legacy) Assemble(ctx context.Context, p contextengine.AssembleParams) (contextengine.AssembleResult, error) {
+	if len(p.Messages) == 0 {
+		return l.Lossless.Assemble(ctx, p)
+	}
+	res := contextengine.AssembleResult{Messages: p.Messages, Epoch: 1}
+	s, err := l.cfg.Log.Session(ctx, p.Tenant, p.SessionKey)
+	if err == nil {
+		res.Head, res.Epoch = s.Head, s.Epoch
+	} else if _, err = unknownIsFine(res, err); err != nil {
+		return contextengine.AssembleResult{}, err
+	}
+	for _, raw := range p.Messages {
+		if m, err := message.Read(raw); err == nil {
+			res.EstimatedTokens += m.Facts(tokens.Message).Tokens
+		}
+	}
+	return res, nil
+}
+
+// Compact delegates to the host's runtime, which ignores compactionTarget.
+func (l *Legacy) Compact(ctx context.Context, p contextengine.CompactParams) (contextengine.CompactResult, error) {
+	p.CompactionTarget = ""
+	return l.runtime.Compact(ctx, p)
+}

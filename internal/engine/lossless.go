@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/engined/engined/contextengine"
+)
+
+// LosslessID and LegacyID are the ids of the built-in engines. LegacyID is the
+// host's default and belongs to core.
+const (
+	LosslessID = "lossless"
+	LegacyID   = "legacy"
+)
+
+// Lossless is the engine that owns compaction.
+type Lossless struct {
+	cfg       Config
+	writer    *writer
+	windows   *windows
+	Compactor *Compactor
+	answers   *answers
+}
+
+var _ interface {
+	contextengine.Engine
+	contextengine.Bootstrapper
+	contextengine.BatchIngester
+	contextengine.TurnCommitter
+	contextengine.AfterTurner
+	contextengine.Maintainer
+	contextengine.Disposer
+} = (*Lossless)(nil)
+
+// NewLossless makes the engine. Dispose ends it.
+func NewLossless(cfg Config) *Lossless {
+	cfg = cfg.withDefaults()
+	w := newWindows(cfg)
+	return &Lossless{
+		cfg:       cfg,
+		writer:    &writer{cfg: cfg, owes: true},
+		windows:   w,
+		Compactor: newCompactor(cfg),
+		answers:   newAnswers(cfg),
+	}
+}
+
+// Info describes the engine.
+func (l *Lossless) Info() contextengine.Info {
+	return contextengine.Info{ID: LosslessID, Name: "engined lossless", Version: "1", OwnsCompaction: true}
+}
+
+// Ingest stores one message.
+func (l *Lossless) Ingest(ctx context.Context, p contextengine.IngestParams) (contextengine.IngestResult, error) {
+	return l.writer.ingest(ctx, p)
+}
+
+// IngestBatch stores several messages, all or none.
+func (l *Lossless) IngestBatch(ctx context.Context, p contextengine.IngestBatchParams) (contextengine.IngestBatchResult, error) {
+	return l.writer.ingestBatch(ctx, p)
+}
+
+// CommitTurn stores an accepted turn once.
+func (l *Lossless) CommitTurn(ctx context.Context, p contextengine.CommitTurnParams) (contextengine.CommitTurnResult, error) {
+	return l.writer.commitTurn(ctx, p)
+}
+
+// AfterTurn stores what a turn added and, past the threshold, sets a
+// compaction in motion.
+func (l *Lossless) AfterTurn(ctx context.Context, p contextengine.AfterTurnParams) (contextengine.AfterTurnResult, error) {
+	return l.writer.afterTurn(ctx, p)
+}
+
+// Bootstrap takes over the part of the host's history that is not stored yet.
+func (l *Lossless) Bootstrap(ctx context.Context, p contextengine.BootstrapParams) (contextengine.BootstrapResult, error) {
+	return l.writer.bootstrap(ctx, p)
+}
+
+// Maintain has nothing to do: what a compaction leaves behind goes with its
+// commit.
+func (l *Lossless) Maintain(ctx context.Context, p contextengine.MaintainParams) (contextengine.MaintainResult, error) {
+	if _, err := l.cfg.Log.Session(ctx, p.Tenant, p.SessionKey); err != nil {
+		return unknownIsFine(contextengine.MaintainResult{Reason: "unknown session"}, err)
+	}
+	return contextengine.MaintainResult{Reason: "nothing to maintain"}, nil
+}
+
+// Assemble projects the log into a window.
+func (l *Lossless) Assemble(ctx context.Context, p contextengine.AssembleParams) (contextengine.AssembleResult, error) {
+	res, rec, err := l.windows.assemble(ctx, p)
+	if err == nil && rec != nil {
+		l.answers.add(*rec)
+	}
+	return res, err
+}
+
+// Compact makes the next window smaller, within the context's deadline.
+func (l *Lossless) Compact(ctx context.Context, p contextengine.CompactParams) (contextengine.CompactResult, error) {
+	return l.Compactor.Compact(ctx, p)
+}
+
+// Dispose writes what waits to be recorded.
+func (l *Lossless) Dispose(ctx context.Context) error { return l.answers.close(ctx) }

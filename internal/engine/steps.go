@@ -1,0 +1,249 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/events"
+	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/window"
+)
+
+// stepTries bounds how often a step is planned anew because the epoch moved.
+const stepTries = 5
+
+// Reset hides everything before keepFrom, or everything.
+func (l *Lossless) Reset(ctx context.Context, s contextengine.Session, keepFrom *int64, reason string) (contextengine.StepResult, error) {
+	return l.step(ctx, s, func(v store.View) (stepper, error) {
+		first := v.Head + 1 // nothing before it is shown
+		var floor int64
+		if keepFrom != nil {
+			if *keepFrom < 1 || *keepFrom > v.Head {
+				return nil, &contextengine.InvalidError{Field: "keepFromSeq", Reason: fmt.Sprintf("a seq from 1 to the head (%d)", v.Head)}
+			}
+			first = *keepFrom
+			kept, err := l.newestOnPath(ctx, v, first-1)
+			if err != nil {
+				return nil, err
+			}
+			floor = kept.Offset
+		}
+		return func(cur store.Session, state events.State, seq int64) (store.EpochStep, error) {
+			step := store.EpochStep{LeafSeq: cur.LeafSeq, LeafOffset: cur.LeafOffset, Host: true, PaysDebt: true}
+			body := events.SessionResetBody{Reason: reason, HostSessionID: s.SessionID}
+			next := state
+			next.Live, next.Base, next.Cause = nil, 0, events.CauseReset
+			if keepFrom == nil {
+				step.LeafSeq = 0
+				next.Path, next.FloorOffset = []events.Range{{From: seq + 1, To: events.Open}}, cur.LeafOffset
+			} else {
+				body.KeepFrom = first
+				next.Path, next.FloorOffset = dropBefore(state.Path, first), max(floor, state.FloorOffset)
+				next.Live = events.KeepOnPath(state.Live, next.Path)
+			}
+			raw, err := json.Marshal(body)
+			step.Events = []store.NewEvent{{Type: events.SessionReset, Body: raw}}
+			step.State = next
+			return step, err
+		}, nil
+	})
+}
+
+// Rewind moves the active leaf to the newest message at or before a seq. A seq
+// on an abandoned branch brings that branch back.
+func (l *Lossless) Rewind(ctx context.Context, s contextengine.Session, toSeq int64) (contextengine.StepResult, error) {
+	return l.step(ctx, s, func(v store.View) (stepper, error) {
+		if toSeq < 1 || toSeq > v.Head {
+			return nil, &contextengine.InvalidError{Field: "toSeq", Reason: fmt.Sprintf("a seq from 1 to the head (%d)", v.Head)}
+		}
+		leaf, err := l.newestMessage(ctx, v, toSeq)
+		if err != nil {
+			return nil, err
+		}
+		branch, floor := v.State.Path, v.State.FloorOffset
+		if leaf.Seq > 0 && !v.State.OnPath(leaf.Seq) {
+			if branch, floor, err = l.branchOf(ctx, v, leaf.Seq); err != nil {
+				return nil, err
+			}
+		}
+		older, err := l.cfg.Log.StateAsOf(ctx, v.Tenant, v.SID, leaf.Seq)
+		if err != nil {
+			return nil, err
+		}
+		return func(cur store.Session, state events.State, seq int64) (store.EpochStep, error) {
+			next := state
+			next.Path, next.FloorOffset = events.CutPath(branch, leaf.Seq, seq+1), floor
+			next.Live = mostCovering(events.KeepOnPath(state.Live, next.Path), events.KeepOnPath(older.Live, next.Path))
+			next.Base, next.Cause = 0, events.CauseRewind
+			raw, err := json.Marshal(events.LeafMovedBody{To: leaf.Seq, Reason: "rewind"})
+			return store.EpochStep{
+				Events: []store.NewEvent{{Type: events.LeafMoved, Body: raw}}, State: next,
+				LeafSeq: leaf.Seq, LeafOffset: max(leaf.Offset, floor), Host: true, PaysDebt: true,
+			}, err
+		}, nil
+	})
+}
+
+// UndoCompaction brings back the summaries that stood before the newest
+// compaction (or those of the given epoch), with what came since. Automatic
+// compaction then waits until the session has grown by a quarter of its budget.
+func (l *Lossless) UndoCompaction(ctx context.Context, s contextengine.Session, epoch *int64) (contextengine.StepResult, error) {
+	return l.step(ctx, s, func(v store.View) (stepper, error) {
+		if v.State.Base == 0 {
+			return nil, contextengine.ErrNothingToUndo
+		}
+		base := v.State
+		for base.Base > 0 {
+			var err error
+			if base, err = l.cfg.Log.StateOfEpoch(ctx, v.Tenant, v.SID, base.Base); err != nil {
+				return nil, err
+			}
+			if epoch == nil || base.Epoch == *epoch {
+				break
+			}
+		}
+		if epoch != nil && base.Epoch != *epoch {
+			return nil, contextengine.ErrNothingToUndo
+		}
+		return func(cur store.Session, state events.State, _ int64) (store.EpochStep, error) {
+			next := state
+			next.Live = events.KeepOnPath(base.Live, state.Path)
+			next.Base, next.Cause = base.Base, events.CauseUndo
+			next.CompactedAt = 0
+			body := events.EpochRotatedBody{
+				Base: base.Epoch, Epoch: state.Epoch + 1, Cause: events.CauseUndo, FactorMilli: next.FactorMilli, Live: []int64{},
+			}
+			for _, x := range next.Live {
+				body.Live = append(body.Live, x.Seq)
+			}
+			for _, x := range state.Live {
+				if !slices.Contains(body.Live, x.Seq) {
+					body.Retired = append(body.Retired, x.Seq)
+				}
+			}
+			budget := cur.TokenBudget
+			if budget == 0 {
+				budget = int64(l.cfg.DefaultBudget)
+			}
+			raw, err := json.Marshal(body)
+			return store.EpochStep{
+				Events: []store.NewEvent{{Type: events.EpochRotated, Body: raw}}, State: next,
+				LeafSeq: cur.LeafSeq, LeafOffset: cur.LeafOffset, HoldOffset: cur.LeafOffset + budget/4,
+				Host: true, PaysDebt: true,
+			}, err
+		}, nil
+	})
+}
+
+type stepper func(cur store.Session, state events.State, firstSeq int64) (store.EpochStep, error)
+
+// step plans an epoch step on the session as it is and commits it in that
+// epoch; when the epoch moved meanwhile it plans again.
+func (l *Lossless) step(ctx context.Context, s contextengine.Session, plan func(store.View) (stepper, error)) (contextengine.StepResult, error) {
+	for try := 1; ; try++ {
+		v, err := l.cfg.Log.View(ctx, s.Tenant, s.SessionKey, [16]byte{}, 0, 0)
+		if err != nil {
+			return contextengine.StepResult{}, err
+		}
+		build, err := plan(v)
+		if err != nil {
+			return contextengine.StepResult{}, err
+		}
+		out, err := l.cfg.Log.StepEpoch(ctx, s.Tenant, s.SessionKey, v.Epoch, build)
+		if isEpochConflict(err) && try < stepTries {
+			continue
+		}
+		if err != nil {
+			return contextengine.StepResult{}, err
+		}
+		l.cfg.Notifier.EpochRotated(v.Tenant, v.SID, out.Head, out.Epoch)
+		return contextengine.StepResult{Head: out.Head, Epoch: out.Epoch}, nil
+	}
+}
+
+// newestMessage is the newest message at or before a seq, on whatever branch;
+// the zero entry when there is none.
+func (l *Lossless) newestMessage(ctx context.Context, v store.View, upto int64) (window.Entry, error) {
+	page, err := l.cfg.Log.Facts(ctx, v.Tenant, v.SID, upto, 1, 1)
+	if err != nil || len(page) == 0 {
+		return window.Entry{}, err
+	}
+	return page[0], nil
+}
+
+// newestOnPath is the newest message of the active path at or before a seq.
+func (l *Lossless) newestOnPath(ctx context.Context, v store.View, upto int64) (window.Entry, error) {
+	for _, r := range slices.Backward(v.State.Path) {
+		if r.From > upto {
+			continue
+		}
+		page, err := l.cfg.Log.Facts(ctx, v.Tenant, v.SID, min(upto, r.To), r.From, 1)
+		if err != nil || len(page) > 0 {
+			return append(page, window.Entry{})[0], err
+		}
+	}
+	return window.Entry{}, nil
+}
+
+// branchOf walks from a leaf to its root and answers with the branch as ranges
+// and the running token total before its first message.
+func (l *Lossless) branchOf(ctx context.Context, v store.View, leaf int64) (path []events.Range, floor int64, err error) {
+	want, upto := leaf, leaf
+	var from, to int64
+	for want > 0 {
+		page, err := l.cfg.Log.Parents(ctx, v.Tenant, v.SID, upto, 0, lastFactsPage)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, p := range page {
+			if p.Seq != want {
+				// Off the branch: close the run.
+				if from > 0 && p.Seq < from {
+					path, from = append(path, events.Range{From: from, To: to}), 0
+				}
+				continue
+			}
+			if from == 0 {
+				to = p.Seq
+			}
+			from, want = p.Seq, p.Parent
+			if want == 0 {
+				path = append(path, events.Range{From: from, To: to})
+				slices.Reverse(path)
+				return path, p.Offset - p.Tokens, nil
+			}
+		}
+		if len(page) < lastFactsPage {
+			break
+		}
+		upto = page[len(page)-1].Seq - 1
+	}
+	return nil, 0, fmt.Errorf("branch of %d: message %d is missing", leaf, want)
+}
+
+func dropBefore(path []events.Range, from int64) []events.Range {
+	var out []events.Range
+	for _, r := range path {
+		if r.To >= from {
+			out = append(out, events.Range{From: max(r.From, from), To: r.To})
+		}
+	}
+	return out
+}
+
+func mostCovering(a, b []events.LiveSummary) []events.LiveSummary {
+	if coveredBy(b) > coveredBy(a) {
+		return b
+	}
+	return a
+}
+
+func coveredBy(live []events.LiveSummary) (n int64) {
+	for i := range live {
+		n += live[i].CoveredTokens
+	}
+	return n
+}

@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/events"
+	"github.com/engined/engined/internal/store"
+)
+
+func (w *writer) commitTurn(ctx context.Context, p contextengine.CommitTurnParams) (contextengine.CommitTurnResult, error) {
+	var none contextengine.CommitTurnResult
+	if p.AdvancementKey == "" || len(p.AdvancementKey) > maxKeyBytes {
+		return none, &contextengine.InvalidError{Field: "advancementKey", Reason: fmt.Sprintf("1 to %d bytes", maxKeyBytes), Limit: maxKeyBytes}
+	}
+	if len(p.Messages) == 0 {
+		return none, &contextengine.InvalidError{Field: "messages", Reason: "at least one message"}
+	}
+	report, err := reportOf(p.TokenBudget, p.Usage, p.RuntimeContext)
+	if err != nil {
+		return none, err
+	}
+	report.IsHeartbeat = p.IsHeartbeat
+	evs, err := w.events(p.Messages, p.IsHeartbeat, "messages", 0)
+	if err != nil {
+		return none, err
+	}
+	body, err := json.Marshal(events.TurnCommittedBody{
+		AdvancementKey: p.AdvancementKey, Count: len(evs), Admission: p.Admission, Terminal: p.Terminal,
+	})
+	if err != nil {
+		return none, &contextengine.InvalidError{Field: "admission", Reason: err.Error()}
+	}
+	chain := newChain(nil)
+	for i := range evs {
+		chain = chain.next(evs[i].Hash)
+	}
+	it := item(p.Session, p.Expectations)
+	it.Budget, it.Owes = int64(report.TokenBudget), w.owes
+	it.Gate = len(evs) + 1
+	it.Events = append(evs, store.NewEvent{
+		Type: events.TurnCommitted, Body: body, Hash: chain,
+		Keys: []store.Key{{Kind: store.TurnKey, Value: []byte(p.AdvancementKey)}},
+	}, completed(report))
+	a, err := w.cfg.Log.Append(ctx, it)
+	if err != nil {
+		return none, err
+	}
+	res := contextengine.CommitTurnResult{Status: contextengine.TurnCommitted, Head: a.Head, Epoch: a.Epoch}
+	if a.Duplicate {
+		res.Status = contextengine.TurnDuplicate
+	}
+	res.Compaction = w.announce(p.Tenant, a)
+	return res, nil
+}
+
+func (w *writer) afterTurn(ctx context.Context, p contextengine.AfterTurnParams) (contextengine.AfterTurnResult, error) {
+	var none contextengine.AfterTurnResult
+	if p.PrePromptMessageCount < 0 || p.PrePromptMessageCount > len(p.Messages) {
+		return none, &contextengine.InvalidError{
+			Field:  "prePromptMessageCount",
+			Reason: fmt.Sprintf("between 0 and the number of messages (%d)", len(p.Messages)),
+		}
+	}
+	report, err := reportOf(p.TokenBudget, p.Usage, p.RuntimeContext)
+	if err != nil {
+		return none, err
+	}
+	report.IsHeartbeat = p.IsHeartbeat
+	evs, err := w.events(p.Messages[p.PrePromptMessageCount:], p.IsHeartbeat, "messages", p.PrePromptMessageCount)
+	if err != nil {
+		return none, err
+	}
+	it := item(p.Session, p.Expectations)
+	it.Budget, it.Owes = int64(report.TokenBudget), w.owes
+	end := completed(report)
+	skip := 0
+	if len(evs) > 0 {
+		var last link
+		if skip, last, err = w.delivered(ctx, p, evs); err != nil {
+			return none, err
+		}
+		it.Gate = len(evs) - skip + 1
+		end.Hash, end.Keys = last, []store.Key{{Kind: store.DeltaKey, Value: last[:]}}
+	}
+	it.Events = append(evs[skip:], end)
+	a, err := w.cfg.Log.Append(ctx, it)
+	if err != nil {
+		return none, err
+	}
+	res := contextengine.AfterTurnResult{Head: a.Head, Epoch: a.Epoch}
+	if !a.Duplicate {
+		res.IngestedCount = len(evs) - skip
+	}
+	res.Compaction = w.announce(p.Tenant, a)
+	return res, nil
+}
+
+// delivered tells how many of the new messages an earlier call brought under
+// the same host session and count: hosts deliver a growing delta again, and
+// the same delta after a lost answer. Only a whole earlier delta counts; equal
+// beginnings of different turns are different messages.
+func (w *writer) delivered(ctx context.Context, p contextengine.AfterTurnParams, evs []store.NewEvent) (skip int, last link, err error) {
+	seed := fmt.Appendf(nil, "%d:%s%d:%s", len(p.GatewayID), p.GatewayID, len(p.SessionID), p.SessionID)
+	seed = binary.BigEndian.AppendUint64(seed, uint64(p.PrePromptMessageCount))
+	chain := newChain(seed)
+	links := make([][]byte, len(evs))
+	for i := range evs {
+		chain = chain.next(evs[i].Hash)
+		links[i] = append([]byte(nil), chain[:]...)
+	}
+	known, err := w.cfg.Log.KnownKeys(ctx, p.Tenant, p.SessionKey, store.DeltaKey, links)
+	if err != nil {
+		return 0, chain, err
+	}
+	// The whole delta is the append's own gate to recognise.
+	for i := len(evs) - 2; i >= 0; i-- {
+		if _, ok := known[string(links[i])]; ok {
+			return i + 1, chain, nil
+		}
+	}
+	return 0, chain, nil
+}
+
+// A link is the hash of a sequence of payloads.
+type link [32]byte
+
+func newChain(seed []byte) link { return sha256.Sum256(seed) }
+
+func (l link) next(hash [32]byte) link { return sha256.Sum256(append(l[:], hash[:]...)) }
+
+// reportOf gathers what the host said of its budget and the model call.
+func reportOf(budget *int, usage *contextengine.Usage, rc *contextengine.RuntimeContext) (events.TurnCompletedBody, error) {
+	var r events.TurnCompletedBody
+	if budget == nil && rc != nil && rc.TokenBudget != nil {
+		budget = rc.TokenBudget
+	}
+	if budget != nil {
+		if err := checkBudget(*budget); err != nil {
+			return r, err
+		}
+		r.TokenBudget = *budget
+	}
+	if usage != nil {
+		r.PromptTokens = usage.PromptTokens()
+	}
+	if rc != nil {
+		r.Model = rc.ModelID
+	}
+	return r, nil
+}
+
+// maxBudget bounds budgets where arithmetic on them is still exact.
+const maxBudget = 1_000_000_000_000
+
+func checkBudget(budget int) error {
+	if budget <= 0 || budget > maxBudget {
+		return &contextengine.InvalidError{Field: "tokenBudget", Reason: fmt.Sprintf("a number of tokens from 1 to %d", int64(maxBudget))}
+	}
+	return nil
+}
+
+func completed(r events.TurnCompletedBody) store.NewEvent {
+	body, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // a struct of numbers and strings
+	}
+	return store.NewEvent{Type: events.TurnCompleted, Body: body}
+}
+
+// announce tells others of a finished turn and answers what it set in motion.
+func (w *writer) announce(tenant string, a store.Appended) contextengine.CompactionStatus {
+	if !a.Duplicate {
+		w.cfg.Notifier.TurnCompleted(tenant, a.SID, a.Head, a.Epoch)
+	}
+	if !a.Debt {
+		return contextengine.CompactionNone
+	}
+	w.cfg.Notifier.CompactionOwed(tenant, a.SID, a.Epoch)
+	return contextengine.CompactionScheduled
+}

@@ -1,0 +1,119 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/bus"
+	"github.com/engined/engined/internal/store"
+)
+
+// Debts is the part of the store that the loops use.
+type Debts interface {
+	SessionBySID(ctx context.Context, tenant string, sid uuid.UUID) (store.Session, error)
+	DueDebt(ctx context.Context, limit int, lease time.Duration) ([]store.Debt, error)
+	DebtOf(ctx context.Context, tenant string, sid uuid.UUID) (store.Debt, bool, error)
+	PostponeDebt(ctx context.Context, tenant string, sid uuid.UUID, delay time.Duration, why string) error
+	ForgiveDebt(ctx context.Context, tenant string, sid uuid.UUID) error
+	RecordAttempt(ctx context.Context, a store.Attempt) error
+	Notices(ctx context.Context, after store.Cursor, limit int) ([]store.Notice, error)
+	Checkpoint(ctx context.Context, name string) (store.Cursor, error)
+	SaveCheckpoint(ctx context.Context, name string, c store.Cursor) error
+}
+
+// Compactor pays a session's debt.
+type Compactor interface {
+	Owed(ctx context.Context, s store.Session, budget int) (contextengine.CompactResult, error)
+}
+
+// Config configures a worker.
+type Config struct {
+	Debts     Debts
+	Bus       *bus.Bus
+	Compactor Compactor
+	// Name tells this worker from others in the attempts it records.
+	Name string
+	// Concurrency is how many sessions are compacted at once, default 2.
+	Concurrency int
+	// SweepInterval is how often due debts are looked for, default 5 s;
+	// SweepLease how long a published debt is left to the workers, default 60 s.
+	SweepInterval, SweepLease time.Duration
+	// RelayInterval is how often the relay looks for new events, default 1 s.
+	RelayInterval time.Duration
+	Consume       bus.ConsumeOptions
+	Logger        *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	if c.Name == "" {
+		c.Name = "worker"
+	}
+	if c.Concurrency == 0 {
+		c.Concurrency = 2
+	}
+	if c.SweepInterval == 0 {
+		c.SweepInterval = 5 * time.Second
+	}
+	if c.SweepLease == 0 {
+		c.SweepLease = time.Minute
+	}
+	if c.RelayInterval == 0 {
+		c.RelayInterval = time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	c.Logger = c.Logger.With("component", "worker")
+	if c.Consume.Durable == "" {
+		c.Consume.Durable = bus.CompactorDurable
+	}
+	c.Consume.Concurrency = c.Concurrency
+	return c
+}
+
+// Worker compacts, sweeps and relays.
+type Worker struct {
+	cfg      Config
+	sweep    *loop
+	relay    *loop
+	consumer *bus.Consumer
+}
+
+// New makes a worker; Start runs it.
+func New(cfg Config) *Worker {
+	cfg = cfg.withDefaults()
+	w := &Worker{cfg: cfg}
+	w.sweep = &loop{name: "sweep of debts", interval: cfg.SweepInterval, log: cfg.Logger, step: w.sweepOnce}
+	w.relay = &loop{name: "relay", interval: cfg.RelayInterval, log: cfg.Logger, step: (&relay{cfg: cfg}).once}
+	return w
+}
+
+// Start returns once the worker runs. With NATS away it runs too and begins
+// when NATS is there. ctx bounds the worker's life.
+func (w *Worker) Start(ctx context.Context) error {
+	opts := w.cfg.Consume
+	opts.OnDead = w.dead
+	consumer, err := w.cfg.Bus.ConsumeJobs(ctx, opts, w.handle)
+	if err != nil {
+		return err
+	}
+	w.consumer = consumer
+	w.sweep.start(ctx)
+	w.relay.start(ctx)
+	return nil
+}
+
+// Stop lets running compactions finish until ctx ends; their jobs go to other
+// workers then.
+func (w *Worker) Stop(ctx context.Context) error {
+	err := errors.Join(w.sweep.stop(ctx), w.relay.stop(ctx))
+	if w.consumer != nil {
+		err = errors.Join(err, w.consumer.Stop(ctx))
+	}
+	return err
+}
