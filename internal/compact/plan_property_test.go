@@ -228,7 +228,7 @@ func TestDepthIsLogarithmic(t *testing.T) {
 	t.Parallel()
 	for _, budget := range []int{2000, 8000, 32000, 200000} {
 		var s session
-		for range 4000 {
+		for range 1500 {
 			s.turn(60, 4, 700, 200)
 			in := s.input(budget, false)
 			p, stop := NewPlan(in)

@@ -108,6 +108,10 @@ func (s *scripted) Summarize(ctx context.Context, req summarize.Request) (summar
 	return summarize.Result{Text: text, Model: "m", PromptVersion: "p"}, err
 }
 
+func willing() *scripted {
+	return &scripted{answer: func(_ context.Context, _ int, req summarize.Request) (string, error) { return good(req), nil }}
+}
+
 func good(req summarize.Request) string {
 	if len(req.Children) > 0 {
 		return fmt.Sprintf("of %d summaries", len(req.Children))
@@ -120,7 +124,7 @@ func estimate(s string) int { return 20 + len(s)/4 }
 func runInput(t *testing.T, budget int, s summarize.Summarizer) (RunInput, *fakeSource, *memDrafts) {
 	t.Helper()
 	var ses session
-	for range 200 {
+	for range 60 {
 		ses.turn(60, 3, 500, 150)
 	}
 	src := &fakeSource{entries: map[int64]Entry{}}
@@ -319,7 +323,7 @@ func TestStepTimeout(t *testing.T) {
 
 func TestDraftTroubleCostsNothing(t *testing.T) {
 	t.Parallel()
-	in, _, drafts := runInput(t, 16000, summarize.Extractive{})
+	in, _, drafts := runInput(t, 16000, willing())
 	drafts.fail = errDown
 	out, err := Run(t.Context(), in)
 	if err != nil || out.DraftErrors != 2*len(in.Plan.Steps) {
@@ -329,7 +333,7 @@ func TestDraftTroubleCostsNothing(t *testing.T) {
 
 func TestJunkDraftIsNotUsed(t *testing.T) {
 	t.Parallel()
-	in, _, drafts := runInput(t, 16000, summarize.Extractive{})
+	in, _, drafts := runInput(t, 16000, willing())
 	if _, err := Run(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}

@@ -70,13 +70,18 @@ func collectIdentifiers(lines []Line) []found {
 	}
 	for i, l := range lines {
 		seen := map[string]bool{}
-		for _, id := range identifier.FindAllString(l.Text, 400) {
-			id = strings.Trim(strings.TrimRight(clean(id), ".,;:!?"), "`")
-			if !worthKeeping(id) || seen[id] {
+		for word := range strings.FieldsSeq(l.Text) {
+			if seen[word] || !promising(word) {
 				continue
 			}
-			seen[id] = true
-			add(id, "", weightOf(l.Role), i)
+			seen[word] = true
+			for _, id := range identifier.FindAllString(word, 20) {
+				id = strings.Trim(strings.TrimRight(clean(id), ".,;:!?"), "`")
+				if worthKeeping(id) && !seen["id "+id] {
+					seen["id "+id] = true
+					add(id, "", weightOf(l.Role), i)
+				}
+			}
 		}
 		if l.Role == Call {
 			if path, kind := touched(l); path != "" {
@@ -92,6 +97,16 @@ func collectIdentifiers(lines []Line) []found {
 		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(b.last, a.last), cmp.Compare(a.text, b.text))
 	})
 	return out
+}
+
+// promising is a cheap sieve in front of the expression: no identifier has a
+// blank in it, and each has one of these signs.
+func promising(word string) bool {
+	// A very long word is text in a script without blanks, or else a blob.
+	if len(word) < 3 || len(word) > 2000 && !strings.ContainsFunc(word, func(r rune) bool { return width(r) == 4 }) {
+		return false
+	}
+	return strings.ContainsAny(word, "0123456789/@`") || strings.Contains(strings.Trim(word, "."), ".")
 }
 
 func worthKeeping(id string) bool {
