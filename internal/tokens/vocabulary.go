@@ -7,9 +7,10 @@ import (
 
 // table is the o200k_base vocabulary (200,000 tokens; MIT, from
 // openai/tiktoken) as a cuckoo hash table: 65,536 buckets of four entries of
-// 48 bits, little-endian, 0 where none is. An entry is a fingerprint (upper 30
-// bits) and the token's rank (lower 18); it lies in one of two buckets. Tokens
-// of one byte are left out: every byte is a token. About one string in 100
+// 48 bits, little-endian, 0 where none is; two bytes follow the last, so that
+// every entry can be read as eight. An entry is a fingerprint (upper 30 bits)
+// and the token's rank (lower 18); it lies in one of two buckets. Tokens of
+// one byte are left out: every byte is a token. About one string in 100
 // million is taken for a token that is none, never the other way.
 // TestVocabulary builds the table anew and compares.
 //
@@ -28,13 +29,25 @@ const (
 	longest = 128
 )
 
-// hash is the hash of a string.
+// hash is the hash of a string, taken in steps of eight bytes.
 func hash(s string) uint64 {
 	h := uint64(seed)
-	for i := range len(s) {
-		h = (bits.RotateLeft64(h, 5) ^ uint64(s[i])) * prime
+	for ; len(s) >= 8; s = s[8:] {
+		h = (bits.RotateLeft64(h, 5) ^ load(s, 0)) * prime
 	}
+	rest := uint64(len(s))
+	for i := range len(s) {
+		rest = rest<<8 | uint64(s[i])
+	}
+	h = (bits.RotateLeft64(h, 5) ^ rest) * prime
 	return (h ^ h>>29) * seed
+}
+
+// load reads eight bytes, little-endian.
+func load(s string, i int) uint64 {
+	b := s[i : i+8]
+	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 }
 
 // place turns a hash into a fingerprint and the first bucket it may lie in.
@@ -58,10 +71,9 @@ func rank(s string) uint32 {
 }
 
 func find(bucket uint16, print uint32) uint32 {
-	b := table[int(bucket)*4*entry:][:4*entry]
-	for i := 0; i < 4*entry; i += entry {
-		e := uint64(b[i]) | uint64(b[i+1])<<8 | uint64(b[i+2])<<16 | uint64(b[i+3])<<24 |
-			uint64(b[i+4])<<32 | uint64(b[i+5])<<40
+	at := int(bucket) * 4 * entry
+	for i := range 4 {
+		e := load(table, at+i*entry) & (1<<(8*entry) - 1)
 		if uint32(e>>rankBits) == print {
 			return uint32(e) & none
 		}

@@ -47,6 +47,7 @@ func TestVocabulary(t *testing.T) {
 			want = binary.LittleEndian.AppendUint64(want, e)[:len(want)+entry]
 		}
 	}
+	want = append(want, 0, 0)
 	if *update {
 		if err := os.WriteFile("o200k.table", want, 0o644); err != nil {
 			t.Fatal(err)
