@@ -126,3 +126,6 @@ func (s *Store) PoolStats() PoolStats {
 	st := s.pool.Stat()
 	return PoolStats{Acquired: st.AcquiredConns(), Idle: st.IdleConns(), Max: st.MaxConns()}
 }
+
+// URL is the connection string that the store was opened with.
+func (s *Store) URL() string { return s.cfg.URL }
