@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/message"
 )
 
 // Build plans the window. It is a pure function of its input; every summary
@@ -16,9 +17,12 @@ func Build(in Input) Plan {
 	p := Plan{Dialect: in.Dialect, EpochLabel: strconv.FormatInt(in.Epoch, 10)}
 	b := builder{layout: l, plan: &p}
 	b.summaries(keep)
-	if len(p.Items) == 0 {
-		// None of the summaries has room: the first message must do without.
-		f.start = l.edgesWith(false).next(f.start)
+	if len(p.Items) == 0 && len(in.Summaries) > 0 {
+		// None of the summaries has room: the window begins without. No room was
+		// kept for an anchor, so the tail starts where it needs none of its own.
+		e := l.edgesBehind(false)
+		for f.start = max(f.start, e.min); f.start <= l.newestUser && e.anchored(f.start); f.start++ {
+		}
 	}
 	b.messages(f)
 	if f.start > f.lead || in.Older {
@@ -59,7 +63,12 @@ func (b *builder) messages(f fitting) {
 	p := b.plan
 	shown := make([]bool, len(b.in.Entries))
 	from := len(p.Items)
-	b.userFirst(f, func(i int) { b.show(b.units[i], shown) })
+	b.front(f, func(i int) {
+		if b.units[i].pinned == none {
+			b.units[i].pinned = TurnStart
+		}
+		b.show(b.units[i], shown)
+	})
 	pinned := len(p.Items)
 	for i := f.start; i < len(b.units); i++ {
 		b.show(b.units[i], shown)
@@ -80,17 +89,19 @@ func (b *builder) messages(f fitting) {
 	}
 }
 
-// userFirst calls show for the pinned units in front of the tail, in window
-// order: log order, but the newest user message before all others where the
-// provider wants the window to begin with one.
-func (b *builder) userFirst(f fitting, show func(unit int)) {
+// front calls show for the units in front of the tail: what is pinned, and the
+// tail's anchor. They come in log order, but a user message before all others
+// where the provider wants the window to begin with one.
+func (b *builder) front(f fitting, show func(unit int)) {
+	e := b.edgesBehind(len(b.plan.Items) > 0)
+	anchor := e.anchor(f.start)
 	ahead := -1
-	if u := b.newestUser; len(b.plan.Items) == 0 && u >= 0 && u < f.start && b.edgesWith(false).userFirst {
-		ahead = u
-		show(u)
+	if anchor >= 0 && e.firstPinned < anchor {
+		ahead = anchor
+		show(anchor)
 	}
 	for i := 0; i < f.start; i++ {
-		if b.units[i].pinned != none && i != ahead {
+		if (b.units[i].pinned != none || i == anchor) && i != ahead {
 			show(i)
 		}
 	}
@@ -136,7 +147,11 @@ func (b *builder) leaveOut(f fitting, shown []bool, n int) {
 		reason := b.why[i]
 		if reason == none {
 			reason = Trimmed
-			if f.lead > 0 && int32(i) < leading {
+			head := int32(i)
+			if e.Role == message.Result {
+				head = b.groups[b.group[i]].head
+			}
+			if f.lead > 0 && head < leading {
 				reason = Leading
 			}
 		}

@@ -90,10 +90,10 @@ func (l *layout) fit() fitting {
 	e := l.edges()
 	lead := 0
 	if !l.in.Older {
-		lead = e.next(0)
+		lead = e.min
 	}
 	if summaries+pinned+rest <= budget {
-		return fitting{start: e.next(0), lead: lead, summaryRoom: budget - pinned - rest}
+		return fitting{start: e.min, first: e.min, lead: lead, summaryRoom: budget - pinned - rest}
 	}
 
 	// Summaries hold their share of the tail's room even where one of them does
@@ -103,28 +103,49 @@ func (l *layout) fit() fitting {
 	room := max(budget-pinned-reserved, 0)
 	// A little more than the half that is promised: a cut result may use less
 	// than its charge.
-	enough := budget / 16 * 9
-	first, last := -1, -1
-	used := rest
-	for start := 0; start <= len(l.units); start++ {
-		if used <= room {
-			if first < 0 {
-				first = start
-			}
-			if reserved+pinned+used < enough {
-				break
-			}
-			last = start
-		}
-		if start < len(l.units) && l.units[start].pinned == none {
-			used -= l.units[start].charge
-		}
-	}
+	enough := budget / 64 * 33
+	first, last := l.bounds(e, rest, room, enough-reserved-pinned)
 	f := fitting{first: first, lead: lead, start: e.pick(first, last), summaryRoom: max(min(reserved, budget-pinned), 0)}
-	if f.start <= lead {
+	if first <= lead && !l.in.Older {
+		f.start = lead
 		f.summaryRoom = max(f.summaryRoom, budget-pinned-rest)
 	}
 	return f
+}
+
+// bounds are the first edge at which a tail fits into room, and the last of
+// those at which it uses enough; rest is the charge of all units that are not
+// pinned. What a tail uses falls from edge to edge: an anchor stands for a unit
+// that the edges before it show anyway.
+func (l *layout) bounds(e edges, rest, room, enough int64) (first, last int) {
+	first, last = -1, -1
+	anchor := int64(0)
+	for i := 0; i <= len(l.units); i++ {
+		used := rest
+		if e.anchored(i) {
+			used += anchor
+		}
+		if i >= e.min && used <= room {
+			if first < 0 {
+				first = i
+			}
+			if used < enough {
+				break
+			}
+			last = i
+		}
+		if i == len(l.units) || l.units[i].pinned != none {
+			if i < len(l.units) && l.units[i].user {
+				anchor = 0
+			}
+			continue
+		}
+		rest -= l.units[i].charge
+		if l.units[i].user {
+			anchor = l.units[i].charge
+		}
+	}
+	return first, last
 }
 
 // keepSummaries says which summaries fit into room. They leave lowest level

@@ -20,5 +20,5 @@ func NeedMore(in Input) bool {
 	// What lies before the first edge is not known, so the tail must start
 	// behind it.
 	f := l.fit()
-	return f.first <= l.edges().next(0)
+	return f.first <= l.edges().min
 }

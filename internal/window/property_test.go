@@ -59,7 +59,7 @@ func TestHalfOfTheBudgetIsUsedWhileOlderMessagesExist(t *testing.T) {
 		for _, lo := range p.LeftOut {
 			trimmed = trimmed || lo.Reason == Trimmed
 		}
-		if !trimmed || in.Dialect == message.Anthropic {
+		if !trimmed {
 			return
 		}
 		largest := int64(0)
@@ -67,11 +67,16 @@ func TestHalfOfTheBudgetIsUsedWhileOlderMessagesExist(t *testing.T) {
 		for _, u := range l.units {
 			largest = max(largest, u.charge>>chargeBits)
 		}
-		if largest > int64(in.Budget)/4 {
+		// One unit less is enough to fit; an anchor may go together with it.
+		parts := int64(4)
+		if in.Dialect == message.Anthropic {
+			parts = 8
+		}
+		if largest > int64(in.Budget)/parts {
 			return
 		}
 		if 2*p.Tokens < in.Budget {
-			t.Fatalf("%d of %d tokens are used", p.Tokens, in.Budget)
+			t.Fatalf("%d of %d tokens are used: %v of %+v", p.Tokens, in.Budget, seqs(p), in)
 		}
 	})
 }

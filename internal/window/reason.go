@@ -18,6 +18,9 @@ const (
 	Unread
 	// Newest: the newest message of a session without a user message.
 	Newest
+	// TurnStart: the user message of the turn that the tail starts in, where the
+	// provider wants a window to begin with the user.
+	TurnStart
 )
 
 // Why something is left out.
@@ -51,6 +54,7 @@ var reasonTexts = map[Reason]string{
 	OpenCall:      "open tool call, always shown",
 	Unread:        "tool result that the model has not read yet, always shown",
 	Newest:        "newest message, always shown",
+	TurnStart:     "user message of the first turn shown",
 	Trimmed:       "older than what fits the budget",
 	HiddenMessage: "excluded by the host, or empty",
 	OrphanResult:  "tool result without its call",

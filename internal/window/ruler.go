@@ -6,10 +6,11 @@ import (
 	"github.com/engined/engined/internal/message"
 )
 
-// rulerUnit is the distance of the finest marks on the ruler, in raw tokens.
-// With 3 the marks lie between the powers of two that budgets tend to be near;
-// there a mark would come into reach shortly after another was taken.
-const rulerUnit = 3
+// rulerUnit is the distance of the finest marks on the ruler, in raw tokens. It
+// shifts the marks against the budgets that are common (powers of two, and
+// 100,000 or 200,000): just above twice a mark's distance the next coarser mark
+// would come into reach shortly after another was taken.
+const rulerUnit = 23
 
 // level is how coarse the coarsest mark of the ruler is that lies between two
 // places in the log: the largest k for which a multiple of rulerUnit·2^k lies
@@ -24,51 +25,55 @@ func level(from, to int64) int {
 // moves with every append and is taken only where there is no other.
 type edges struct {
 	*layout
-	userFirst   bool
+	// userFirst: nothing of the engine's begins the window, and the provider
+	// wants the user to.
+	userFirst bool
+	// min is the first edge.
+	min int
+	// firstPinned is the first unit that is always shown.
 	firstPinned int
 }
 
-// edges of this path. Where an Anthropic window begins with no summary, its
-// first message must be the user's.
-func (l *layout) edges() edges {
-	return l.edgesWith(len(l.in.Summaries) > 0)
-}
-
-func (l *layout) edgesWith(summaries bool) edges {
+// edgesBehind are the edges of a tail that follows summaries or does not. An
+// Anthropic window without them begins at a user message: a tail that starts
+// within a turn has that turn's user message in front of it, its anchor.
+func (l *layout) edgesBehind(summaries bool) edges {
 	e := edges{layout: l, firstPinned: len(l.units)}
 	if l.in.Dialect != message.Anthropic || summaries {
 		return e
 	}
 	for i := range l.units {
-		e.userFirst = e.userFirst || l.units[i].user
 		if l.units[i].pinned != none {
 			e.firstPinned = min(e.firstPinned, i)
 		}
+		if l.units[i].user && !e.userFirst {
+			e.userFirst, e.min = true, i
+		}
+	}
+	if e.userFirst && e.firstPinned < e.min {
+		// The user message goes in front of what is pinned before it.
+		e.min++
 	}
 	return e
 }
 
-// allowed reports whether a tail may start at unit i.
-func (e edges) allowed(i int) bool {
-	switch {
-	case !e.userFirst:
-		return true
-	case i <= e.firstPinned:
-		return e.units[i].user
-	default:
-		// Pinned messages come first then, and among them the user's.
-		return i > e.newestUser
-	}
+// edges of this path.
+func (l *layout) edges() edges { return l.edgesBehind(len(l.in.Summaries) > 0) }
+
+// anchored reports whether a tail that starts at unit i needs an anchor.
+func (e edges) anchored(i int) bool {
+	return e.userFirst && (i >= len(e.units) || !e.units[i].user || e.firstPinned < i)
 }
 
-// next is the first edge at or behind i.
-func (e edges) next(i int) int {
-	for ; i < len(e.units); i++ {
-		if e.allowed(i) {
-			return i
-		}
+// anchor is the user message in front of a tail that starts at unit i; -1
+// where it needs none.
+func (e edges) anchor(i int) int {
+	if !e.anchored(i) {
+		return -1
 	}
-	return len(e.units)
+	for i--; i >= 0 && !e.units[i].user; i-- {
+	}
+	return i
 }
 
 // at is where the edge before unit i lies in the log, in raw tokens.
@@ -80,30 +85,17 @@ func (e edges) at(i int) int64 {
 // pick chooses among the edges in [first, last] the one at the coarsest mark
 // of the ruler, the leftmost of equals. Marks are fixed in the log, so the
 // choice stays while the log grows until its edge no longer fits or a coarser
-// mark comes into reach. Without an edge in [first, last] it is the next one
-// behind first.
+// mark comes into reach. Where last lies before first it is first.
 func (e edges) pick(first, last int) int {
-	before := -1
-	for i := first - 1; i >= 0 && before < 0; i-- {
-		if e.allowed(i) {
-			before = i
-		}
-	}
-	best, bestLevel := -1, -2
+	best, bestLevel := first, -2
 	for i := first; i <= last && i < len(e.units); i++ {
-		if !e.allowed(i) {
-			continue
-		}
 		l := -1
-		if before >= 0 {
-			l = level(e.at(before), e.at(i))
+		if i > 0 {
+			l = level(e.at(i-1), e.at(i))
 		}
-		if before = i; l > bestLevel {
+		if l > bestLevel {
 			best, bestLevel = i, l
 		}
-	}
-	if best < 0 {
-		return e.next(first)
 	}
 	return best
 }

@@ -232,7 +232,7 @@ func TestFaultsOthersHad(t *testing.T) {
 				l.user(10)
 				l.result(10, "slow")
 			},
-			want: []int64{1, 14, 10, 11, 12, 13},
+			want: []int64{1, 14, 11, 12, 13},
 		},
 	}
 	for _, tt := range tests {
