@@ -1,0 +1,123 @@
+package transcript
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Read reads a transcript and hands its entries to fn in the file's order. It
+// holds one line at a time, or the whole file where its first line is no record
+// of its own (a JSON document, or a torn line).
+// An error of fn or of ctx ends it and is returned; so does a file that holds
+// no record of any known format (ErrUnknownFormat). Broken places are no
+// errors. name is for error texts.
+func Read(ctx context.Context, name string, r io.Reader, fn func(Entry) error) (Report, error) {
+	rd := newReader(fn)
+	err := rd.read(ctx, r)
+	if err == nil && rd.report.Format == Unknown {
+		err = ErrUnknownFormat
+	}
+	if err != nil {
+		return rd.report, fmt.Errorf("read transcript %s: %w", name, err)
+	}
+	return rd.report, nil
+}
+
+type reader struct {
+	fn     func(Entry) error
+	report Report
+	claude chains
+	// derived counts the entries without ids of each session, last is the
+	// newest of those ids.
+	derived map[string]int
+	last    map[string]string
+}
+
+func newReader(fn func(Entry) error) *reader {
+	return &reader{
+		fn:      fn,
+		report:  Report{Skipped: map[string]int{}},
+		derived: map[string]int{},
+		last:    map[string]string{},
+	}
+}
+
+func (rd *reader) read(ctx context.Context, r io.Reader) error {
+	lines := &lineReader{r: bufio.NewReaderSize(r, 64<<10)}
+	first, err := lines.next()
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if begins := bytes.TrimSpace(first.text); len(begins) > 0 && (begins[0] == '[' || begins[0] == '{') && !first.tooLong {
+		whole := json.Valid(begins)
+		switch {
+		case whole && !first.ended:
+			// The only line: a document, or a transcript of one record.
+			if ok, err := rd.document(ctx, begins); ok || err != nil {
+				return err
+			}
+		case !whole || begins[0] == '[':
+			// A document over many lines, or a line that is broken.
+			rest, err := io.ReadAll(lines.r)
+			if err != nil {
+				return err
+			}
+			all := append(append(append([]byte(nil), first.text...), '\n'), rest...)
+			if json.Valid(all) {
+				_, err := rd.document(ctx, all)
+				return err
+			}
+			lines.r = bufio.NewReader(bytes.NewReader(rest))
+		}
+	}
+	for line := first; ; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := rd.line(line); err != nil {
+			return err
+		}
+		line, err = lines.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// emit hands an entry on, with an id if it has none.
+func (rd *reader) emit(e Entry) error {
+	if e.ID == "" {
+		e.ID = rd.derive(&e)
+		if e.ParentID == "" {
+			e.ParentID = rd.last[e.Session]
+		}
+		rd.last[e.Session] = e.ID
+	}
+	if e.Message == nil {
+		rd.report.Skipped[e.Kind]++
+	} else {
+		rd.report.Messages++
+	}
+	return rd.fn(e)
+}
+
+func (rd *reader) broken(line int, reason string) {
+	rd.report.Broken = append(rd.report.Broken, Broken{Line: line, Reason: reason})
+}
+
+func (rd *reader) is(f Format) {
+	if rd.report.Format == Unknown {
+		rd.report.Format = f
+	}
+}
