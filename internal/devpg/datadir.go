@@ -30,8 +30,11 @@ type dataDir struct {
 func (d dataDir) pgdata() string { return filepath.Join(d.path, pgdataName) }
 func (d dataDir) log() string    { return filepath.Join(d.path, logName) }
 
-// release gives the directory up. The lock goes with the open file.
-func (d dataDir) release() error { return d.lock.Close() }
+// release gives the directory up. Closing alone would not always do: a process
+// that is being forked right now holds a copy of the open file.
+func (d dataDir) release() error {
+	return errors.Join(syscall.Flock(int(d.lock.Fd()), syscall.LOCK_UN), d.lock.Close())
+}
 
 // openDataDir makes path where absent, refuses what is not ours, and locks it.
 func openDataDir(path string) (dataDir, error) {
@@ -61,8 +64,7 @@ func openDataDir(path string) (dataDir, error) {
 		return dataDir{}, fmt.Errorf("lock %s: %w", path, err)
 	}
 	if d.major, err = readLayout(path); err != nil {
-		d.lock.Close()
-		return dataDir{}, err
+		return dataDir{}, errors.Join(err, d.release())
 	}
 	return d, nil
 }

@@ -67,7 +67,7 @@ func sharedDir() (string, error) {
 	}
 	sum := sha256.Sum256([]byte(root + "\x00" + os.Getenv("ENGINED_PG_BIN")))
 	uid := os.Geteuid()
-	return filepath.Join(os.TempDir(), "engined-testdb-"+strconv.Itoa(uid)+"-"+hex.EncodeToString(sum[:5])), nil
+	return filepath.Join(scratch(), "engined-testdb-"+strconv.Itoa(uid)+"-"+hex.EncodeToString(sum[:5])), nil
 }
 
 func moduleRoot() (string, error) {

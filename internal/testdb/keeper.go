@@ -99,7 +99,7 @@ func open(ctx context.Context, dir string) (*os.File, *devpg.Cluster, error) {
 		return nil, nil, err
 	}
 	c, err := devpg.Start(ctx, devpg.Options{
-		DataDir: data, Fast: true, Ephemeral: true, MaxConnections: maxConnections,
+		DataDir: data, Fast: true, Ephemeral: true, MaxConnections: maxConnections, Settings: settings(),
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(data))

@@ -57,12 +57,12 @@ func From(t testing.TB, files fs.FS) string {
 // stop their server or measure what other tests would disturb.
 func Cluster(t testing.TB) *devpg.Cluster {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "engined-testpg-")
+	dir, err := os.MkdirTemp(scratch(), "engined-testpg-")
 	if err != nil {
 		t.Fatalf("testdb: %v", err)
 	}
 	c, err := devpg.Start(t.Context(), devpg.Options{
-		DataDir: dir, Fast: true, Ephemeral: true, MaxConnections: maxConnections,
+		DataDir: dir, Fast: true, Ephemeral: true, MaxConnections: maxConnections, Settings: settings(),
 	})
 	if err != nil {
 		t.Fatalf("testdb: %v", errors.Join(err, os.RemoveAll(dir)))
@@ -75,6 +75,11 @@ func Cluster(t testing.TB) *devpg.Cluster {
 		}
 	})
 	return c
+}
+
+// settings bound the space that log segments take.
+func settings() map[string]string {
+	return map[string]string{"max_wal_size": "256MB", "min_wal_size": "32MB"}
 }
 
 // connected is the server of this process: found once, kept to its end.
