@@ -8,7 +8,8 @@ import (
 )
 
 // Schema tells the version that the database is at and the one that this
-// program was made for. It changes nothing.
+// program was made for. It creates the empty table of versions where that is
+// missing.
 func Schema(ctx context.Context, url string) (current, target int64, err error) {
 	err = withProvider(url, nil, func(p *goose.Provider) error {
 		current, target, err = p.GetVersions(ctx)
