@@ -37,6 +37,7 @@ type Config struct {
 	NATSKey      string
 	NATSReplicas int
 
+	HealthListen        string
 	WorkerConcurrency   int
 	CompactionThreshold float64
 	CompactionTarget    float64
@@ -65,6 +66,10 @@ const (
 	Bus
 	// Working options belong to whatever compacts.
 	Working
+	// Starting options belong to `serve` and `worker`.
+	Starting
+	// Alone options belong to `worker` alone.
+	Alone
 	// Dev options belong to `dev` alone.
 	Dev
 	// Client options belong to commands that talk to a node.
@@ -79,6 +84,8 @@ var titles = []struct {
 }{
 	{Node, "A node", "Taken by `dev` and `serve`."},
 	{Serving, "serve", "Taken by `serve` alone."},
+	{Alone, "worker", "Taken by `worker` alone."},
+	{Starting, "serve and worker", "Taken by `serve` and `worker`."},
 	{Dev, "dev", "Taken by `dev` alone."},
 	{Database, "Postgres", "Taken by `dev`, `serve`, `worker`, `migrate` and `doctor`."},
 	{Bus, "NATS", "Taken by `serve`, `worker` and `doctor`. `dev` runs its own server in the process."},

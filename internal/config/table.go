@@ -77,12 +77,12 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return yesNo(&c.Worker) },
 		},
 		{
-			Name: "no-migrate", Default: "false", Scope: Serving,
+			Name: "no-migrate", Default: "false", Scope: Starting,
 			Usage: "leave the schema as it is; refuse to start on another one",
 			bind:  func(c *Config) Value { return yesNo(&c.NoMigrate) },
 		},
 		{
-			Name: "insecure", Default: "false", Scope: Serving,
+			Name: "insecure", Default: "false", Scope: Node,
 			Usage: "listen beyond loopback although no keys are set",
 			bind:  func(c *Config) Value { return yesNo(&c.Insecure) },
 		},
@@ -140,6 +140,11 @@ func Options() []Option {
 			Name: "nats-replicas", Default: "1", Scope: Bus,
 			Usage: "replicas of the streams; 3 in a cluster",
 			bind:  func(c *Config) Value { return count(&c.NATSReplicas, 1, 5) },
+		},
+		{
+			Name: "health-listen", Scope: Alone,
+			Usage: "address on which a worker answers /healthz, /readyz and /metrics; none by default",
+			bind:  func(c *Config) Value { return text(&c.HealthListen, "host:port") },
 		},
 		{
 			Name: "worker-concurrency", Default: "2", Scope: Working,

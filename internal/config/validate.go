@@ -18,6 +18,8 @@ func (c Config) validate() error {
 	}
 	_, _, err := net.SplitHostPort(c.Listen)
 	add(err == nil, "listen: %q is not host:port", c.Listen)
+	_, _, err = net.SplitHostPort(c.HealthListen)
+	add(c.HealthListen == "" || err == nil, "health-listen: %q is not host:port", c.HealthListen)
 	add(c.CompactionTarget < c.CompactionThreshold,
 		"compaction-target: %g is not below compaction-threshold %g", c.CompactionTarget, c.CompactionThreshold)
 	add(c.CompactionTail <= 0.9*c.CompactionTarget,

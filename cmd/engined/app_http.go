@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/engined/engined/internal/api"
+)
+
+// listen binds the port of a node, or of a worker's health.
+func (a *App) listen(ctx context.Context) (net.Listener, error) {
+	address := a.cfg.Listen
+	if !a.roles.Node {
+		address = a.cfg.HealthListen
+	}
+	if address == "" {
+		return nil, nil
+	}
+	if a.roles.Node && a.cfg.Exposed() && len(a.cfg.Keys) == 0 && !a.cfg.Insecure {
+		return nil, fmt.Errorf("refusing to listen on %s without keys: everybody who reaches it could read and write every session; set --keys, listen on 127.0.0.1, or say --insecure", address)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("the address %s is taken, perhaps by another engined; stop it or choose another with --listen", address)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	a.addr = listener.Addr()
+	// Serving takes it over; until then it is closed here.
+	a.onClose("listener", func(context.Context) error {
+		if err := listener.Close(); !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return nil
+	})
+	return listener, nil
+}
+
+func (a *App) serveHTTP(listener net.Listener) error {
+	if listener == nil {
+		return nil
+	}
+	a.observe()
+	if !a.roles.Node {
+		a.serving("health", a.healthServer(), listener)
+		return nil
+	}
+	steps, ok := a.slot.Active().(api.Steps)
+	if !ok {
+		return fmt.Errorf("engine %s lacks reset, rewind and undo", a.cfg.Engine)
+	}
+	handler, err := api.New(api.Config{
+		Engine: a.slot.Active(), Steps: steps, Log: a.store, Auth: api.OpenAuth("default"), Keys: a.cfg.Tenants(),
+		Ready: a.ready, Engines: a.engineStatus, Timeout: a.cfg.RequestTimeout, CompactTimeout: a.cfg.CompactTimeout,
+		Limits: api.Limits{
+			MessageBytes: a.cfg.MaxMessageBytes, BatchBytes: a.cfg.MaxBatchBytes,
+			BatchMessages: a.cfg.MaxBatchMessages, Nesting: a.cfg.MaxNesting,
+		},
+		Logger: a.log, Version: version(), Registry: a.registry,
+	})
+	if err != nil {
+		return err
+	}
+	a.serving("HTTP", handler.Server(), listener)
+	return nil
+}
+
+// engineStatus lists the engines; one of them fills the slot.
+func (a *App) engineStatus() []api.EngineStatus {
+	out := make([]api.EngineStatus, len(a.engines))
+	for i, e := range a.engines {
+		out[i] = api.EngineStatus{Info: e.Info()}
+		if e == a.slot.Active() {
+			out[i].Slot = "contextEngine"
+		}
+	}
+	return out
+}
+
+// ready is what /readyz shows. NATS away is told but no reason to take a node
+// out: it serves turns, and what is owed waits in Postgres.
+func (a *App) ready(ctx context.Context) []api.Check {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	postgres := api.Check{Name: "postgres", OK: true}
+	if err := a.store.Ping(ctx); err != nil {
+		postgres.OK, postgres.Detail = false, "does not answer"
+	}
+	nats := api.Check{Name: "nats", OK: true}
+	if ok, detail := a.bus.Healthy(); !ok {
+		nats.Detail = detail + "; compactions wait"
+	}
+	return []api.Check{postgres, nats}
+}
+
+// healthServer serves what watches a worker that is no node.
+func (a *App) healthServer() *http.Server {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"status":"ok"}`)) // a client that is gone needs no answer
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		checks := a.ready(r.Context())
+		for _, c := range checks {
+			if !c.OK {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				break
+			}
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"checks": checks}) // as above
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}))
+	return &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute}
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/engined/engined/internal/bus"
+)
+
+// observe registers what is measured besides HTTP.
+func (a *App) observe() {
+	counter := func(name, help string, read func(bus.Stats) uint64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "engined_bus_" + name + "_total", Help: help},
+			func() float64 { return float64(read(a.bus.Stats())) })
+	}
+	a.registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "engined_nats_up", Help: "1 while NATS takes and deals out work."}, func() float64 {
+			if ok, _ := a.bus.Healthy(); ok {
+				return 1
+			}
+			return 0
+		}),
+		counter("published", "Messages that NATS stored.", func(s bus.Stats) uint64 { return s.Published }),
+		counter("publish_failed", "Messages that NATS did not take.", func(s bus.Stats) uint64 { return s.PublishFailed }),
+		counter("dropped", "Messages that were never sent; the sweep and the relay send them.", func(s bus.Stats) uint64 { return s.Dropped }),
+		counter("delivered", "Jobs that were handed to a worker here.", func(s bus.Stats) uint64 { return s.Delivered }),
+		counter("dead", "Jobs given up here; recorded in Postgres.", func(s bus.Stats) uint64 { return s.Dead }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "engined_postgres_connections_acquired", Help: "Connections in use."},
+			func() float64 { return float64(a.store.PoolStats().Acquired) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "engined_postgres_connections_max", Help: "Most connections."},
+			func() float64 { return float64(a.store.PoolStats().Max) }),
+		&debts{
+			app:    a,
+			owed:   prometheus.NewDesc("engined_compactions_owed", "Sessions that owe a compaction, of all nodes.", nil, nil),
+			oldest: prometheus.NewDesc("engined_compactions_owed_oldest_seconds", "Age of the oldest debt.", nil, nil),
+		},
+	)
+}
+
+// debts reads what is owed once a scrape.
+type debts struct {
+	app          *App
+	owed, oldest *prometheus.Desc
+}
+
+// Describe implements prometheus.Collector.
+func (d *debts) Describe(ch chan<- *prometheus.Desc) { ch <- d.owed; ch <- d.oldest }
+
+// Collect implements prometheus.Collector. With Postgres away it shows nothing.
+func (d *debts) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	n, oldest, err := d.app.store.OwedCompactions(ctx)
+	if err != nil {
+		return
+	}
+	ch <- prometheus.MustNewConstMetric(d.owed, prometheus.GaugeValue, float64(n))
+	ch <- prometheus.MustNewConstMetric(d.oldest, prometheus.GaugeValue, oldest.Seconds())
+}

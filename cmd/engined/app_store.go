@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/engined/engined/internal/bus"
+	"github.com/engined/engined/internal/devpg"
+	"github.com/engined/engined/internal/store"
+)
+
+const (
+	databaseName = "engined"
+	// postgresPatience is how long a start waits for a Postgres that is away;
+	// postgresGrace what it has for its own end when the rest used the grace up.
+	postgresPatience = 30 * time.Second
+	postgresGrace    = 10 * time.Second
+)
+
+// startPrivate runs Postgres and NATS for dev.
+func (a *App) startPrivate(ctx context.Context) error {
+	if !a.roles.Private {
+		return nil
+	}
+	dir, err := a.lockData()
+	if err != nil {
+		return err
+	}
+	if a.cfg.DatabaseURL == "" {
+		if err := a.startPostgres(ctx, dir); err != nil {
+			return err
+		}
+	}
+	a.nats, err = bus.StartEmbedded(ctx, bus.EmbeddedOptions{StoreDir: natsDir(dir), Log: a.log})
+	if err != nil {
+		return err
+	}
+	a.onClose("NATS", a.nats.Stop)
+	return nil
+}
+
+func (a *App) startPostgres(ctx context.Context, dir string) error {
+	cluster, err := devpg.Start(ctx, devpg.Options{DataDir: postgresDir(dir), Fast: a.roles.Fast, Log: a.log})
+	if err != nil {
+		return err
+	}
+	a.postgres = cluster
+	stopping := make(chan struct{})
+	a.onClose("Postgres", func(ctx context.Context) error {
+		close(stopping)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), postgresGrace)
+		defer cancel()
+		return cluster.Stop(ctx)
+	})
+	go func() {
+		select {
+		case <-cluster.Done():
+			a.failed(errors.New("the private Postgres has ended; its log is in " + cluster.Dir()))
+		case <-stopping:
+		}
+	}()
+	a.cfg.DatabaseURL, err = cluster.EnsureDatabase(ctx, databaseName)
+	return err
+}
+
+// openStore migrates and connects.
+func (a *App) openStore(ctx context.Context) error {
+	if a.cfg.DatabaseURL == "" {
+		return errors.New("no database: set --database-url or ENGINED_DATABASE_URL (engined dev runs a private one)")
+	}
+	if err := a.migrate(ctx); err != nil {
+		return err
+	}
+	s, err := store.Open(ctx, store.Config{
+		URL: a.cfg.DatabaseURL, MaxConns: int32(a.cfg.DatabaseConns), StatementTimeout: a.cfg.StatementTimeout,
+		PgBouncer: a.cfg.PgBouncer, DefaultBudget: int64(a.cfg.DefaultTokenBudget),
+		DebtMilli: int64(a.cfg.CompactionThreshold * 1000), Log: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.store = s
+	a.onClose("store", func(context.Context) error { s.Close(); return nil })
+	return nil
+}
+
+// migrate brings the schema up to date, or checks that it is. A database that
+// is away is waited for: it may be starting beside us.
+func (a *App) migrate(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	for until := time.Now().Add(postgresPatience); ; {
+		err := a.migrateOnce(ctx)
+		if !errors.Is(err, store.ErrUnavailable) || time.Now().After(until) || a.roles.Private {
+			return err
+		}
+		a.log.Warn("Postgres does not answer yet", "error", err)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func (a *App) migrateOnce(ctx context.Context) error {
+	if !a.cfg.NoMigrate {
+		n, err := store.Migrate(ctx, a.cfg.DatabaseURL, nil)
+		if err == nil && n > 0 {
+			a.log.Info("schema migrated", "migrations", n)
+		}
+		return err
+	}
+	current, target, err := store.Schema(ctx, a.cfg.DatabaseURL)
+	switch {
+	case err != nil:
+		return err
+	case current < target:
+		return fmt.Errorf("the schema is at %d, this program needs %d; run engined migrate up, or start without --no-migrate", current, target)
+	case current > target:
+		return fmt.Errorf("%w: schema %d, program %d", store.ErrSchemaTooNew, current, target)
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/config"
+)
+
+func (c *cli) compact() *cobra.Command {
+	cmd := &cobra.Command{Use: "compact KEY", Short: "Compact a session now", Args: cobra.ExactArgs(1)}
+	asJSON := jsonFlag(cmd)
+	force := cmd.Flags().Bool("force", false, "even under the threshold")
+	budget := cmd.Flags().Int("budget", 0, "token budget; by default the session's own")
+	dryRun := cmd.Flags().Bool("dry-run", false, "show the plan and write nothing")
+	return c.command(cmd, config.Client, nil, func(ctx context.Context, cfg config.Config, args []string) error {
+		p := contextengine.CompactParams{Force: *force, DryRun: *dryRun}
+		if cmd.Flags().Changed("budget") {
+			p.TokenBudget = budget
+		}
+		cl, err := node(cfg)
+		if err != nil {
+			return err
+		}
+		defer cl.Close()
+		if _, err := cl.Session(ctx, args[0]); err != nil {
+			return err
+		}
+		res, raw, err := cl.Compact(ctx, args[0], p)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			err = printRaw(c.out, raw)
+		} else {
+			c.printCompaction(res, *dryRun)
+		}
+		if err == nil && !res.OK {
+			err = fmt.Errorf("not compacted: %s", res.Reason)
+		}
+		return err
+	})
+}
+
+func (c *cli) printCompaction(res contextengine.CompactResult, dryRun bool) {
+	var before, after int
+	if r := res.Result; r != nil {
+		before, after = r.TokensBefore, r.TokensAfter
+	}
+	switch {
+	case res.Compacted:
+		fmt.Fprintf(c.out, "Compacted: %s → %s tokens, epoch %s\n", thousands(before), thousands(after), thousands(res.Epoch))
+	case dryRun && res.Result != nil:
+		fmt.Fprintf(c.out, "Would compact: %s → %s tokens, in epoch %s\n", thousands(before), thousands(after), thousands(res.Epoch))
+	default:
+		fmt.Fprintf(c.out, "Not compacted: %s (epoch %s)\n", oneLine(res.Reason, 0), thousands(res.Epoch))
+	}
+	if res.Result != nil && len(res.Result.Details) > 0 {
+		fmt.Fprintln(c.out, indent(res.Result.Details))
+	}
+}
+
+func (c *cli) undoCompaction() *cobra.Command {
+	cmd := &cobra.Command{Use: "undo-compaction KEY", Short: "Go back to the window before a compaction", Args: cobra.ExactArgs(1)}
+	asJSON := jsonFlag(cmd)
+	epoch := cmd.Flags().Int64("epoch", 0, "undo the compaction that began this epoch; by default the newest")
+	return c.command(cmd, config.Client, nil, func(ctx context.Context, cfg config.Config, args []string) error {
+		cl, err := node(cfg)
+		if err != nil {
+			return err
+		}
+		defer cl.Close()
+		res, raw, err := cl.UndoCompaction(ctx, args[0], *epoch)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return printRaw(c.out, raw)
+		}
+		fmt.Fprintf(c.out, "Undone: epoch %s, head %s\n", thousands(res.Epoch), thousands(res.Head))
+		return nil
+	})
+}
+
+func (c *cli) engines() *cobra.Command {
+	cmd := &cobra.Command{Use: "engines", Short: "List a node's engines, the slot and quarantines"}
+	asJSON := jsonFlag(cmd)
+	return c.command(cmd, config.Client, nil, func(ctx context.Context, cfg config.Config, _ []string) error {
+		cl, err := node(cfg)
+		if err != nil {
+			return err
+		}
+		defer cl.Close()
+		raw, err := cl.Engines(ctx)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return printRaw(c.out, raw)
+		}
+		var v struct {
+			Engines []struct {
+				ID, Name, Version, Slot, Quarantine string
+				OwnsCompaction                      bool
+			} `json:"engines"`
+		}
+		if err := json.Unmarshal(raw, &v); err != nil {
+			return fmt.Errorf("the node's answer cannot be read: %w", err)
+		}
+		t := newTable(c.out, left("ENGINE"), left("NAME"), left("VERSION"), left("COMPACTION"), left("SLOT"), left("QUARANTINE"))
+		for _, e := range v.Engines {
+			owner := "host"
+			if e.OwnsCompaction {
+				owner = "engine"
+			}
+			t.row(oneLine(e.ID, 0), oneLine(e.Name, 0), oneLine(e.Version, 0), owner, oneLine(e.Slot, 0), oneLine(e.Quarantine, 0))
+		}
+		return t.flush()
+	})
+}

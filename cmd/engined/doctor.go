@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/engined/engined/internal/bus"
+	"github.com/engined/engined/internal/config"
+	"github.com/engined/engined/internal/devpg"
+	"github.com/engined/engined/internal/store"
+)
+
+// check is one finding. Fix says what to do about it and is empty when all is
+// well.
+type check struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+	Fix    string `json:"fix,omitempty"`
+}
+
+// staleDebt is the age at which a debt says that nobody works.
+const staleDebt = 10 * time.Minute
+
+func (c *cli) doctor() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Check Postgres, the schema, NATS and what is owed, each with its fix",
+		Long: words(
+			"Check what engined needs. With --database-url (and --nats-url) it looks at Postgres and NATS themselves,",
+			"without one at the node of --url. Exits 1 when something is wrong.",
+		),
+	}
+	asJSON := jsonFlag(cmd)
+	scope := config.General | config.Database | config.Bus | config.Client
+	return c.command(cmd, scope, nil, func(ctx context.Context, cfg config.Config, _ []string) error {
+		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+		defer cancel()
+		var checks []check
+		if cfg.DatabaseURL == "" {
+			checks = checkNode(ctx, cfg)
+		} else {
+			checks = append(checkPostgres(ctx, cfg), checkNATS(ctx, cfg))
+		}
+		return c.report(checks, *asJSON)
+	})
+}
+
+func (c *cli) report(checks []check, asJSON bool) error {
+	wrong := 0
+	for _, ch := range checks {
+		if !ch.OK {
+			wrong++
+		}
+	}
+	if asJSON {
+		if err := printJSON(c.out, checks); err != nil {
+			return err
+		}
+	} else {
+		for _, ch := range checks {
+			mark := "✓"
+			if !ch.OK {
+				mark = "✗"
+			}
+			fmt.Fprintf(c.out, "%s %-9s %s\n", mark, ch.Name, oneLine(ch.Detail, 0))
+			if ch.Fix != "" {
+				fmt.Fprintf(c.out, "            fix: %s\n", ch.Fix)
+			}
+		}
+	}
+	if wrong > 0 {
+		return fmt.Errorf("%s of %d failed", plural(wrong, "check"), len(checks))
+	}
+	return nil
+}
+
+func checkNode(ctx context.Context, cfg config.Config) []check {
+	ch := check{Name: "node"}
+	cl, err := node(cfg)
+	if err != nil {
+		ch.Detail = err.Error()
+		return []check{ch}
+	}
+	defer cl.Close()
+	ready, detail, err := cl.Ready(ctx)
+	switch {
+	case err != nil:
+		ch.Detail, ch.Fix = err.Error(), "start a node (engined dev, engined serve), name one with --url, or give --database-url to check that"
+	case !ready:
+		ch.Detail, ch.Fix = cl.URL()+" is not ready: "+detail, "what is not ready needs a look; run doctor with --database-url and --nats-url"
+	default:
+		ch.OK, ch.Detail = true, cl.URL()+" is ready"
+	}
+	return []check{ch}
+}
+
+func checkPostgres(ctx context.Context, cfg config.Config) []check {
+	pg := check{Name: "postgres"}
+	s, err := store.Open(ctx, store.Config{URL: cfg.DatabaseURL, MaxConns: 2, PgBouncer: cfg.PgBouncer, ApplicationName: "engined-doctor"})
+	if err != nil {
+		pg.Detail, pg.Fix = err.Error(), "is Postgres running, and are host, user, password and database of --database-url right?"
+		return []check{pg}
+	}
+	defer s.Close()
+	version, err := s.ServerVersion(ctx)
+	major, _ := strconv.Atoi(strings.SplitN(version, ".", 2)[0]) // an odd version counts as old
+	switch {
+	case err != nil:
+		pg.Detail, pg.Fix = err.Error(), "Postgres went away; look at its log"
+	case major < devpg.MinMajor:
+		pg.Detail, pg.Fix = "PostgreSQL "+version, fmt.Sprintf("engined needs PostgreSQL %d or newer", devpg.MinMajor)
+	default:
+		pg.OK, pg.Detail = true, "PostgreSQL "+version
+	}
+	schema := checkSchema(ctx, cfg)
+	if !schema.OK {
+		return []check{pg, schema}
+	}
+	return []check{pg, schema, checkDebts(ctx, s)}
+}
+
+func checkSchema(ctx context.Context, cfg config.Config) check {
+	ch := check{Name: "schema"}
+	current, target, err := store.Schema(ctx, cfg.DatabaseURL)
+	switch {
+	case err != nil:
+		ch.Detail, ch.Fix = err.Error(), "may the role of --database-url create tables?"
+	case current < target:
+		ch.Detail, ch.Fix = fmt.Sprintf("at %d, this program needs %d", current, target), "engined migrate up"
+	case current > target:
+		ch.Detail, ch.Fix = fmt.Sprintf("at %d, newer than this program's %d", current, target), "use the newer engined"
+	default:
+		ch.OK, ch.Detail = true, fmt.Sprintf("up to date at %d", current)
+	}
+	return ch
+}
+
+func checkDebts(ctx context.Context, s *store.Store) check {
+	ch := check{Name: "debts"}
+	owed, oldest, err := s.OwedCompactions(ctx)
+	switch {
+	case err != nil:
+		ch.Detail, ch.Fix = err.Error(), "look at the log of Postgres"
+	case oldest > staleDebt:
+		ch.Detail = fmt.Sprintf("compactions owed by %s, the oldest for %s", plural(owed, "session"), oldest.Round(time.Second))
+		ch.Fix = "no worker seems to work: start one (engined worker, or serve --worker) and look at its log"
+	default:
+		ch.OK, ch.Detail = true, "compactions owed by "+plural(owed, "session")
+	}
+	return ch
+}
+
+func checkNATS(ctx context.Context, cfg config.Config) check {
+	ch := check{Name: "nats"}
+	b, err := bus.Connect(ctx, bus.Options{
+		URL: cfg.NATSURL, Name: "engined-doctor", Replicas: cfg.NATSReplicas, CredsFile: cfg.NATSCreds,
+		CAFile: cfg.NATSCA, CertFile: cfg.NATSCert, KeyFile: cfg.NATSKey,
+	})
+	if err != nil {
+		ch.Detail, ch.Fix = err.Error(), "correct the nats- settings"
+		return ch
+	}
+	defer b.Close(ctx)
+	if ch.OK, ch.Detail = b.Healthy(); !ch.OK {
+		ch.Fix = "is NATS running with JetStream (nats-server -js), and is --nats-url right? Turns are served without it, compactions wait"
+	}
+	return ch
+}

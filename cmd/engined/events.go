@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/engined/engined/internal/client"
+	"github.com/engined/engined/internal/config"
+)
+
+func (c *cli) events() *cobra.Command {
+	cmd := &cobra.Command{Use: "events KEY", Short: "List a session's log", Args: cobra.ExactArgs(1)}
+	asJSON := jsonFlag(cmd)
+	after := cmd.Flags().Int64("after", 0, "begin after this seq")
+	limit := cmd.Flags().Int("limit", 0, "most rows; 0 is all")
+	return c.command(cmd, config.Client, nil, func(ctx context.Context, cfg config.Config, args []string) error {
+		cl, err := node(cfg)
+		if err != nil {
+			return err
+		}
+		defer cl.Close()
+		t := eventTable(c)
+		out := rowWriter{w: c.out, name: "events"}
+		seen, at := 0, *after
+		for {
+			rows, next, err := cl.Events(ctx, args[0], at, pageOf(*limit, seen))
+			if err != nil {
+				return err
+			}
+			for _, e := range rows {
+				if *asJSON {
+					if err := out.row(e.Raw); err != nil {
+						return err
+					}
+					continue
+				}
+				t.row(c.eventCells(e)...)
+			}
+			at, seen = next, seen+len(rows)
+			if !*asJSON {
+				if err := t.flush(); err != nil {
+					return err
+				}
+			}
+			if next == 0 || *limit > 0 && seen >= *limit {
+				break
+			}
+		}
+		if *asJSON {
+			next := ""
+			if at > 0 {
+				next = strconv.FormatInt(at, 10)
+			}
+			return out.end(next)
+		}
+		return nil
+	})
+}
+
+func (c *cli) tail() *cobra.Command {
+	cmd := &cobra.Command{Use: "tail KEY", Short: "Show the newest events of a session, and with -f those to come", Args: cobra.ExactArgs(1)}
+	asJSON := cmd.Flags().Bool("json", false, "print one JSON object a line")
+	follow := cmd.Flags().BoolP("follow", "f", false, "go on with what comes")
+	n := cmd.Flags().Int64P("lines", "n", 10, "how many events to begin with")
+	return c.command(cmd, config.Client, nil, func(ctx context.Context, cfg config.Config, args []string) error {
+		if *n < 0 {
+			return usageError{fmt.Errorf("--lines: %d is below 0", *n)}
+		}
+		cl, err := node(cfg)
+		if err != nil {
+			return err
+		}
+		defer cl.Close()
+		s, err := cl.Session(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		t := eventTable(c)
+		last := max(0, s.Head-*n)
+		see := func(e client.Event) error {
+			last = e.Seq
+			if *asJSON {
+				return printRaw(c.out, e.Raw)
+			}
+			t.row(c.eventCells(e)...)
+			return t.flush()
+		}
+		for last < s.Head {
+			rows, next, err := cl.Events(ctx, args[0], last, pageRows)
+			if err != nil {
+				return err
+			}
+			for _, e := range rows {
+				if err := see(e); err != nil {
+					return err
+				}
+			}
+			if next == 0 {
+				break
+			}
+		}
+		if !*follow {
+			return nil
+		}
+		return c.follow(ctx, cl, args[0], &last, see)
+	})
+}
+
+func eventTable(c *cli) *table {
+	return newTable(c.out, right("SEQ"), left("TYPE"), right("EPOCH"), left("ROLE"), right("TOKENS"), left("TEXT"))
+}
+
+func (c *cli) eventCells(e client.Event) []string {
+	body := e.Message
+	if body == nil {
+		body = besides(e.Raw)
+	}
+	return []string{
+		strconv.FormatInt(e.Seq, 10), oneLine(e.Type, 0), thousands(e.Epoch), oneLine(e.Role, 0), orDash(e.Tokens),
+		messageLine(body, room(c.out, 55)),
+	}
+}
+
+// besides is what a row says beyond the columns, as name=value.
+func besides(row json.RawMessage) json.RawMessage {
+	shown := map[string]bool{
+		"seq": true, "type": true, "sessionKey": true, "epoch": true, "role": true, "tokens": true, "recordedAt": true,
+		"parentSeq": true,
+	}
+	text := ""
+	_ = eachMember(row, func(name string, value json.RawMessage) { // a row that cannot be read shows nothing
+		if !shown[name] {
+			text += name + "=" + string(value) + " "
+		}
+	})
+	line, _ := json.Marshal(text) // a string always marshals
+	return line
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/transcript"
+)
+
+// fileReport is what became of one file.
+type fileReport struct {
+	File         string          `json:"file"`
+	Format       string          `json:"format"`
+	Sessions     []sessionReport `json:"sessions"`
+	New          int             `json:"new"`
+	AlreadyThere int             `json:"alreadyThere"`
+	Broken       []brokenLine    `json:"broken"`
+	Skipped      map[string]int  `json:"skipped"`
+	Error        string          `json:"error,omitempty"`
+
+	err error
+}
+
+// sessionReport is what one session got from a file.
+type sessionReport struct {
+	SessionKey   string `json:"sessionKey"`
+	New          int    `json:"new"`
+	AlreadyThere int    `json:"alreadyThere"`
+	Head         int64  `json:"head"`
+}
+
+// brokenLine is a line that was not imported.
+type brokenLine struct {
+	Line   int    `json:"line"`
+	Reason string `json:"reason"`
+}
+
+func newFileReport(path string) *fileReport {
+	return &fileReport{File: path, Sessions: []sessionReport{}, Broken: []brokenLine{}, Skipped: map[string]int{}}
+}
+
+// add takes over what the reader says.
+func (r *fileReport) add(read transcript.Report) {
+	r.Format = string(read.Format)
+	maps.Copy(r.Skipped, read.Skipped)
+	for _, b := range read.Broken {
+		r.refuse(b.Line, b.Reason)
+	}
+}
+
+func (r *fileReport) refuse(line int, reason string) {
+	r.Broken = append(r.Broken, brokenLine{line, reason})
+}
+
+// took counts a batch that the node took.
+func (r *fileReport) took(session string, n int, res contextengine.IngestBatchResult) {
+	i := slices.IndexFunc(r.Sessions, func(s sessionReport) bool { return s.SessionKey == session })
+	if i < 0 {
+		i = len(r.Sessions)
+		r.Sessions = append(r.Sessions, sessionReport{SessionKey: session})
+	}
+	s := &r.Sessions[i]
+	s.New += res.IngestedCount
+	s.AlreadyThere += n - res.IngestedCount
+	s.Head = res.Head
+	r.New += res.IngestedCount
+	r.AlreadyThere += n - res.IngestedCount
+}
+
+// brokenShown is how many broken lines of a file people get to see.
+const brokenShown = 20
+
+func (c *cli) printImport(reports []*fileReport, asJSON bool) error {
+	for _, r := range reports {
+		slices.SortStableFunc(r.Broken, func(a, b brokenLine) int { return a.Line - b.Line })
+		if r.err != nil {
+			r.Error = r.err.Error()
+		}
+	}
+	if asJSON {
+		return printJSON(c.out, map[string]any{"files": reports})
+	}
+	t := newTable(c.out, left("FILE"), left("SESSION"), right("NEW"), right("ALREADY THERE"), right("BROKEN"), left("SKIPPED"))
+	for _, r := range reports {
+		t.row(oneLine(r.File, 0), r.sessionText(), thousands(r.New), thousands(r.AlreadyThere), thousands(len(r.Broken)), r.skippedText())
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	for _, r := range reports {
+		for i, b := range r.Broken {
+			if i == brokenShown {
+				fmt.Fprintf(c.out, "%s: and %s more; --json lists all\n", oneLine(r.File, 0), thousands(len(r.Broken)-i))
+				break
+			}
+			fmt.Fprintf(c.out, "%s:%d: %s\n", oneLine(r.File, 0), b.Line, oneLine(b.Reason, 200))
+		}
+	}
+	return nil
+}
+
+func (r *fileReport) sessionText() string {
+	switch len(r.Sessions) {
+	case 0:
+		return "-"
+	case 1:
+		return oneLine(r.Sessions[0].SessionKey, 60)
+	}
+	return oneLine(r.Sessions[0].SessionKey, 60) + fmt.Sprintf(" and %d more", len(r.Sessions)-1)
+}
+
+func (r *fileReport) skippedText() string {
+	if len(r.Skipped) == 0 {
+		return "-"
+	}
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(r.Skipped)) {
+		parts = append(parts, fmt.Sprintf("%d %s", r.Skipped[kind], oneLine(kind, 40)))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/engined/engined/internal/client"
+	"github.com/engined/engined/internal/config"
+)
+
+func (c *cli) show() *cobra.Command {
+	cmd := &cobra.Command{Use: "show KEY", Short: "Show a session and its summaries", Args: cobra.ExactArgs(1)}
+	asJSON := jsonFlag(cmd)
+	return c.command(cmd, config.Client, nil, func(ctx context.Context, cfg config.Config, args []string) error {
+		cl, err := node(cfg)
+		if err != nil {
+			return err
+		}
+		defer cl.Close()
+		s, err := cl.Session(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return printRaw(c.out, s.Raw)
+		}
+		if err := c.showFields(s.Raw); err != nil {
+			return err
+		}
+		summaries, _, err := cl.Summaries(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return c.showSummaries(summaries)
+	})
+}
+
+// showFields prints an object's members in its own order.
+func (c *cli) showFields(raw json.RawMessage) error {
+	t := newTable(c.out, left("FIELD"), left("VALUE"))
+	err := eachMember(raw, func(name string, value json.RawMessage) {
+		text := string(value)
+		var s string
+		var n int64
+		switch {
+		case json.Unmarshal(value, &s) == nil:
+			text = s
+		case json.Unmarshal(value, &n) == nil:
+			text = thousands(n)
+		}
+		t.row(oneLine(name, 0), oneLine(text, room(c.out, 20)))
+	})
+	if err != nil {
+		return err
+	}
+	return t.flush()
+}
+
+func (c *cli) showSummaries(summaries []client.Summary) error {
+	if len(summaries) == 0 {
+		return nil
+	}
+	fmt.Fprintln(c.out)
+	t := newTable(c.out, left("SUMMARY"), left("LIVE"), right("LEVEL"), right("EPOCH"), right("TOKENS"), left("TEXT"))
+	for _, s := range summaries {
+		live := "no"
+		if s.Live {
+			live = "yes"
+		}
+		t.row(oneLine(string(bytes.Trim(s.ID, `"`)), 0), live, fmt.Sprint(s.Level), thousands(s.Epoch), orDash(s.Tokens), oneLine(s.Text, room(c.out, 45)))
+	}
+	return t.flush()
+}
+
+// eachMember visits the members of an object in order.
+func eachMember(raw json.RawMessage, visit func(name string, value json.RawMessage)) error {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
+		return fmt.Errorf("the node's answer is not an object")
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return err
+		}
+		visit(fmt.Sprint(name), value)
+	}
+	return nil
+}

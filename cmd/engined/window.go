@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/config"
+)
+
+func (c *cli) window() *cobra.Command {
+	cmd := &cobra.Command{Use: "window KEY", Short: "Show what the model sees, or saw", Args: cobra.ExactArgs(1)}
+	asJSON := jsonFlag(cmd)
+	budget := cmd.Flags().Int("budget", 0, "token budget; by default the session's own")
+	asOf := cmd.Flags().Int64("as-of", 0, "the window as it was when this seq was the newest")
+	explain := cmd.Flags().Bool("explain", false, "say why each message is in the window or not")
+	return c.command(cmd, config.Client, nil, func(ctx context.Context, cfg config.Config, args []string) error {
+		p := contextengine.AssembleParams{Explain: *explain || !*asJSON}
+		if cmd.Flags().Changed("budget") {
+			p.TokenBudget = budget
+		}
+		if cmd.Flags().Changed("as-of") {
+			p.AsOfSeq = asOf
+		}
+		cl, err := node(cfg)
+		if err != nil {
+			return err
+		}
+		defer cl.Close()
+		// assemble answers an unknown key with an empty window.
+		if _, err := cl.Session(ctx, args[0]); err != nil {
+			return err
+		}
+		res, raw, err := cl.Assemble(ctx, args[0], p)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return printRaw(c.out, raw)
+		}
+		return c.printWindow(res, *explain)
+	})
+}
+
+func (c *cli) printWindow(res contextengine.AssembleResult, explain bool) error {
+	shown, leftOut := explanations(res)
+	heads := []column{right("SEQ"), left("ROLE"), left("KIND"), right("TOKENS")}
+	if explain {
+		heads = append(heads, left("WHY"))
+	}
+	t := newTable(c.out, append(heads, left("TEXT"))...)
+	for i, m := range res.Messages {
+		e := shown[i]
+		cells := []string{orDash(e.Seq), roleOf(m), e.Kind, orDash(int64(e.Tokens))}
+		used := 50
+		if explain {
+			cells, used = append(cells, e.Reason), used+40
+		}
+		t.row(append(cells, messageLine(m, room(c.out, used)))...)
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	if explain && len(leftOut) > 0 {
+		fmt.Fprintln(c.out, "\nLeft out:")
+		t := newTable(c.out, right("SEQ"), left("KIND"), right("TOKENS"), left("WHY"))
+		for _, e := range leftOut {
+			t.row(strconv.FormatInt(e.Seq, 10), e.Kind, thousands(e.Tokens), e.Reason)
+		}
+		if err := t.flush(); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(c.out)
+	return c.printTotals(res)
+}
+
+func (c *cli) printTotals(res contextengine.AssembleResult) error {
+	epoch, fingerprint := strconv.FormatInt(res.Epoch, 10), "-"
+	if p := res.ContextProjection; p != nil {
+		epoch, fingerprint = p.Epoch, p.Fingerprint
+	}
+	fmt.Fprintf(c.out, "%s, %s tokens · head %s · epoch %s · fingerprint %s\n",
+		plural(len(res.Messages), "message"), thousands(res.EstimatedTokens), thousands(res.Head), epoch, fingerprint)
+	if res.LeftOut > 0 {
+		fmt.Fprintf(c.out, "%s older than the budget allows and not summarized yet\n", plural(res.LeftOut, "message"))
+	}
+	if o := res.OverBudget; o != nil {
+		fmt.Fprintf(c.out, "OVER BUDGET: the smallest valid window needs %s tokens, the budget is %s\n", thousands(o.Needed), thousands(o.Budget))
+		for _, it := range o.Items {
+			fmt.Fprintf(c.out, "  seq %d: %s tokens\n", it.Seq, thousands(it.Tokens))
+		}
+	}
+	return nil
+}
+
+// explanations gives each message of the window its line, in order, and those
+// of what is left out. A node that says nothing about a message leaves it empty.
+func explanations(res contextengine.AssembleResult) (shown, leftOut []contextengine.Explanation) {
+	for _, e := range res.Explanation {
+		if e.Shown {
+			shown = append(shown, e)
+		} else {
+			leftOut = append(leftOut, e)
+		}
+	}
+	if len(shown) != len(res.Messages) {
+		shown = make([]contextengine.Explanation, len(res.Messages))
+	}
+	return shown, leftOut
+}
+
+// indent writes JSON for people to read.
+func indent(raw json.RawMessage) string {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return string(raw)
+	}
+	text, _ := json.MarshalIndent(v, "", "  ") // it was JSON
+	return string(text)
+}
