@@ -17,7 +17,10 @@ import (
 const (
 	// envKeeper makes a test binary the keeper of the cluster in a directory.
 	envKeeper = "ENGINED_TESTDB_KEEPER"
-	sayReady  = "ready "
+	// readyFD is the pipe on which the keeper says sayReady and the DSN, or why
+	// there is none.
+	readyFD  = 3
+	sayReady = "ready "
 	// linger is how long a cluster without users is kept while the go command
 	// that used it still runs: it may be compiling the next package.
 	linger    = time.Minute
@@ -37,7 +40,8 @@ func keep(dir string) int {
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	pipe := os.NewFile(3, "ready")
+	syscall.CloseOnExec(readyFD) // The server would keep it open, and the reader waiting.
+	pipe := os.NewFile(readyFD, "ready")
 	users, c, err := open(ctx, dir)
 	if err != nil {
 		fmt.Fprint(pipe, err)
@@ -145,7 +149,10 @@ func (k *keeper) awaited() bool {
 	}
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
-		if err == nil && pid > 1 && syscall.Kill(pid, 0) == nil {
+		if err != nil || pid <= 1 {
+			continue
+		}
+		if err := syscall.Kill(pid, 0); err == nil || errors.Is(err, syscall.EPERM) {
 			return true
 		}
 	}

@@ -74,26 +74,26 @@ func TestKeeperEndsWhenNobodyComesBack(t *testing.T) {
 	k := keeper{dir: dir, users: users, linger: linger}
 	now := time.Now()
 	if k.unused(now.Add(2 * linger)) {
-		t.Error("ended under a user")
+		t.Fatal("ended under a user")
 	}
 
 	// The parent, the go command, is there: it may be compiling.
 	leave(t, member)
 	if k.unused(now) {
-		t.Error("ended although the go command may start another package")
+		t.Fatal("ended although the go command may start another package")
 	}
 	if member, err = enter(dir); err != nil {
 		t.Fatal(err)
 	}
 	if k.unused(now.Add(linger)) {
-		t.Error("ended under a second user")
+		t.Fatal("ended under a second user")
 	}
 	leave(t, member)
 	if k.unused(now.Add(linger)) {
-		t.Error("the time without users was counted through a user")
+		t.Fatal("the time without users was counted through a user")
 	}
 	if !k.unused(now.Add(2 * linger)) {
-		t.Error("waits for ever")
+		t.Fatal("waits for ever")
 	}
 	if err := syscall.Flock(int(users.Fd()), syscall.LOCK_UN); err != nil {
 		t.Fatal(err)
@@ -106,10 +106,10 @@ func TestKeeperEndsWhenNobodyComesBack(t *testing.T) {
 	}
 	k.idle = time.Time{}
 	if !k.unused(now) {
-		t.Error("waits for a go command that is gone")
+		t.Fatal("waits for a go command that is gone")
 	}
 	if remove(dir) != 0 {
-		t.Error("the directory could not be removed")
+		t.Fatal("the directory could not be removed")
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory is left: %v", err)
