@@ -17,9 +17,12 @@ import (
 const CompactorDurable = "compactor-v1"
 
 const (
-	// A long pull costs nothing; a broken one is noticed by its heartbeat.
+	// A long pull costs nothing; a broken one is noticed when two heartbeats
+	// are missing.
 	pullExpiry    = 30 * time.Second
-	pullHeartbeat = 5 * time.Second
+	pullHeartbeat = 2 * time.Second
+	// drainTimeout bounds the end of a pull, one round trip.
+	drainTimeout = 2 * time.Second
 	// Failed jobs that wait for their turn count as unacknowledged; a
 	// thousand of one tenant must not hold up the others.
 	maxAckPending = 20_000
@@ -74,6 +77,10 @@ type Consumer struct {
 	runCtx   context.Context // ends the handlers
 	stopRun  context.CancelCauseFunc
 	done     chan struct{} // closed when every slot has ended
+
+	// pulling is read-held by every slot that waits for a job. A stop that gives
+	// jobs back takes it first: no slot of this consumer may get them again.
+	pulling sync.RWMutex
 
 	mu   sync.Mutex // held over the creation of the server's consumer
 	cons jetstream.Consumer
@@ -148,63 +155,72 @@ func (c *Consumer) Stop(ctx context.Context) error {
 // slot runs one job after the other.
 func (c *Consumer) slot() {
 	retry := newBackoff(50*time.Millisecond, 5*time.Second)
-	for failures := 0; c.pull.Err() == nil; {
-		msg, from, err := c.next()
-		switch {
-		case msg != nil:
-			failures = 0
-			c.deliver(msg, from)
-		case err == nil:
-			failures = 0
-		default:
+	for failures := 0; c.bus.link.waitUp(c.pull) == nil; {
+		// A pull does not survive its connection, and nothing would say so.
+		state, _ := c.bus.link.state()
+		ctx, cancel := bind(c.pull, state)
+		jobs, err := c.work(ctx)
+		if jobs > 0 || errors.Is(err, jetstream.ErrNoHeartbeat) {
+			failures = 0 // that pull was lost, not the consumer
+		}
+		if ctx.Err() == nil {
 			failures++
-			c.bus.log.Warn("cannot fetch jobs", "durable", c.opts.Durable, "failures", failures, "error", err)
-			retry.sleep(c.pull, failures)
+			c.bus.log.Warn("fetching of jobs interrupted", "durable", c.opts.Durable, "failures", failures, "error", err)
+			retry.sleep(ctx, failures)
 		}
+		cancel()
 	}
 }
 
-// next waits for one message and tells which incarnation of the stream it is
-// from. No message and no error: look again.
-func (c *Consumer) next() (jetstream.Msg, incarnation, error) {
-	if c.bus.link.waitUp(c.pull) != nil {
-		return nil, incarnation{}, nil
-	}
-	state, _ := c.bus.link.state()
-	// A pull does not survive its connection, and nothing would say so.
-	ctx, cancel := bind(c.pull, state)
-	defer cancel()
+// work pulls job after job until ctx ends or something breaks, and tells how
+// many it ran.
+func (c *Consumer) work(ctx context.Context) (jobs int, err error) {
 	cons, from, err := c.open(ctx)
-	if err == nil {
-		var msg jetstream.Msg
-		if msg, err = fetchOne(ctx, cons); msg != nil {
-			return msg, from, nil
+	if err != nil {
+		return 0, err
+	}
+	it, err := cons.Messages(
+		jetstream.PullMaxMessages(1), // a job fetched ahead would burn its AckWait here
+		jetstream.PullExpiry(pullExpiry),
+		jetstream.PullHeartbeat(pullHeartbeat),
+		jetstream.WithMessagesErrOnMissingHeartbeat(true),
+	)
+	if err != nil {
+		return 0, fmt.Errorf("bus: pull: %w", err)
+	}
+	defer it.Stop()
+	for {
+		c.pulling.RLock()
+		msg, err := it.Next(jetstream.NextContext(ctx))
+		if err != nil && c.pull.Err() != nil {
+			c.handBack(it, from)
 		}
-		if err != nil && !errors.Is(err, jetstream.ErrNoHeartbeat) {
+		c.pulling.RUnlock()
+		if err != nil {
 			c.forget(cons)
+			return jobs, fmt.Errorf("bus: pull: %w", err)
 		}
+		c.deliver(msg, from)
+		jobs++
 	}
-	// A missing heartbeat means that this pull is lost, not the consumer.
-	if ctx.Err() != nil || errors.Is(err, jetstream.ErrNoHeartbeat) {
-		return nil, incarnation{}, nil
-	}
-	return nil, incarnation{}, err
 }
 
-func fetchOne(ctx context.Context, cons jetstream.Consumer) (jetstream.Msg, error) {
-	timed, cancel := context.WithTimeout(ctx, pullExpiry)
+// handBack ends a pull and returns the message that crossed its end, which
+// would otherwise lie until AckWait.
+func (c *Consumer) handBack(it jetstream.MessagesContext, from incarnation) {
+	if _, up := c.bus.link.state(); !up {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.pull), drainTimeout)
 	defer cancel()
-	batch, err := cons.Fetch(1, jetstream.FetchContext(timed), jetstream.FetchHeartbeat(pullHeartbeat))
-	if err != nil {
-		return nil, err
+	it.Drain()
+	for {
+		msg, err := it.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return
+		}
+		c.answer(from, msg.Nak, &c.bus.count.returned)
 	}
-	if msg, ok := <-batch.Messages(); ok {
-		return msg, nil
-	}
-	if err := batch.Error(); !errors.Is(err, context.DeadlineExceeded) {
-		return nil, err
-	}
-	return nil, nil
 }
 
 // open returns the server's consumer, created when it may be missing.

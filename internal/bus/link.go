@@ -68,9 +68,13 @@ func (l *link) ups() uint64 {
 	return l.rises
 }
 
-// waitUp returns once the connection is up; an error is ctx's.
+// waitUp returns once the connection is up; an error is that ctx has ended,
+// even when the connection is up.
 func (l *link) waitUp(ctx context.Context) error {
 	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		state, up := l.state()
 		if up {
 			return nil

@@ -108,20 +108,30 @@ func (s *Subscription) follow(ctx context.Context) error {
 	if gap {
 		s.call(s.opts.OnGap)
 	}
-	cons, err := s.bus.js.OrderedConsumer(ctx, EventsStream, jetstream.OrderedConsumerConfig{
+	// Not the client's ordered consumer: it would go on by number in a stream
+	// that was made anew.
+	cons, err := s.bus.js.CreateConsumer(ctx, EventsStream, jetstream.ConsumerConfig{
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       s.next,
+		AckPolicy:         jetstream.AckNonePolicy,
 		InactiveThreshold: time.Minute,
+		MemoryStorage:     true,
+		Replicas:          1,
 	})
 	if err != nil {
 		return fmt.Errorf("bus: subscribe: %w", err)
 	}
-	it, err := cons.Messages(jetstream.PullMaxMessages(256))
+	it, err := cons.Messages(
+		jetstream.PullMaxMessages(256),
+		jetstream.PullExpiry(pullExpiry),
+		jetstream.PullHeartbeat(pullHeartbeat),
+		jetstream.WithMessagesErrOnMissingHeartbeat(true),
+	)
 	if err != nil {
 		return fmt.Errorf("bus: subscribe: %w", err)
 	}
 	defer it.Stop()
-	for {
+	for first := true; ; first = false {
 		msg, err := it.Next(jetstream.NextContext(ctx))
 		if err != nil {
 			return fmt.Errorf("bus: next notice: %w", err)
@@ -130,7 +140,12 @@ func (s *Subscription) follow(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("bus: notice: %w", err)
 		}
-		if meta.Sequence.Stream > s.next {
+		switch seq := meta.Sequence.Stream; {
+		case seq < s.next:
+			continue
+		case seq > s.next && !first:
+			return errors.New("bus: notices lost on the way") // read again
+		case seq > s.next: // not in the stream any more
 			s.call(s.opts.OnGap)
 		}
 		s.next = meta.Sequence.Stream + 1
