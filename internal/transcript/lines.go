@@ -17,10 +17,11 @@ type line struct {
 
 type lineReader struct {
 	r      *bufio.Reader
+	limit  int // the longest line, in bytes
 	number int
 }
 
-// next reads a line; of one over MaxLine only that it was there. io.EOF comes
+// next reads a line; of one over the limit only that it was there. io.EOF comes
 // without a line.
 func (l *lineReader) next() (line, error) {
 	out := line{number: l.number + 1}
@@ -29,7 +30,7 @@ func (l *lineReader) next() (line, error) {
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) && !errors.Is(err, io.EOF) {
 			return out, err
 		}
-		if len(out.text)+len(part) > MaxLine+1 {
+		if len(out.text)+len(part) > l.limit+1 {
 			out.text, out.tooLong = nil, true
 		}
 		if !out.tooLong {

@@ -48,7 +48,7 @@ func newReader(fn func(Entry) error) *reader {
 }
 
 func (rd *reader) read(ctx context.Context, r io.Reader) error {
-	lines := &lineReader{r: bufio.NewReaderSize(r, 64<<10)}
+	lines := &lineReader{r: bufio.NewReaderSize(r, 64<<10), limit: MaxLine}
 	first, err := lines.next()
 	if errors.Is(err, io.EOF) {
 		return nil

@@ -267,23 +267,6 @@ func TestReadBrokenLines(t *testing.T) {
 	}
 }
 
-func TestReadLongLines(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("reads 130 MiB")
-	}
-	fill := func(n int) string {
-		return strings.Replace(one, "one", strings.Repeat("x", n-len(one)+3), 1)
-	}
-	entries, report := read(t, header+"\n"+fill(transcript.MaxLine+1)+"\n"+fill(transcript.MaxLine)+"\n"+two)
-	if len(entries) != 2 || entries[0].Line != 3 || entries[1].Line != 4 {
-		t.Errorf("%d entries", len(entries))
-	}
-	if diff := cmp.Diff([]transcript.Broken{{2, "line too long"}}, report.Broken); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestReadStops(t *testing.T) {
 	t.Parallel()
 	none := func(transcript.Entry) error { return nil }
