@@ -34,10 +34,23 @@ func (p *planner) condense() {
 		if n < 2 {
 			at, n = p.lowestPair()
 		}
-		if n < 1 || !p.combine(at, min(n, p.policy.FanIn)) {
+		if n < 1 || !p.combine(at, min(n, p.policy.FanIn)) && !p.combineAny() {
 			break
 		}
 	}
+}
+
+// combineAny helps out where the best neighbours are too small already for
+// their combination to save anything: it takes the first few that do.
+func (p *planner) combineAny() bool {
+	for n := 2; n <= min(p.policy.FanIn, len(p.live)); n++ {
+		for at := 0; at+n <= len(p.live); at++ {
+			if p.combine(at, n) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (p *planner) liveTokens() int {

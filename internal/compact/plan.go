@@ -224,10 +224,15 @@ func (p *planner) draw(chunks []chunk) {
 	}
 }
 
-// setSummaryRoom gives the summaries what the kept messages leave of the goal;
-// if that is next to nothing, a tenth of the limit where there is room.
+// setSummaryRoom gives the summaries what the kept messages leave of the goal,
+// but not under a tenth of the limit: a large message passes, while what is
+// condensed for its sake stays condensed. Only a forced compaction squeezes
+// them further, where that makes the window fit.
 func (p *planner) setSummaryRoom(messages int) {
-	floor := min(p.limit/10, p.limit-messages)
+	floor := p.limit / 10
+	if fit := p.limit - messages; p.in.Force && fit >= p.least {
+		floor = min(floor, fit)
+	}
 	p.sumMax = max(min(p.goal, p.limit)-messages, floor, p.least)
 }
 
@@ -260,7 +265,7 @@ func (p *planner) add(s Step, source, upper int) planned {
 // finish holds the plan against its own promise.
 func (p *planner) finish(tail int) (Plan, Stop) {
 	gain, enough := p.before-p.after, 1
-	if !p.in.Force && p.before <= p.limit {
+	if !p.in.Force && (p.before <= p.limit || p.after > p.limit) {
 		enough = max(share(p.in.Budget, p.policy.MinGainShare), 1)
 	}
 	if len(p.steps) == 0 || gain < enough {

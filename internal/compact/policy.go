@@ -15,7 +15,7 @@ type Policy struct {
 	TailShare   float64
 	// MinGainShare is the least that an unforced compaction must save, so that a
 	// window full of protected messages is not compacted at every turn. It does
-	// not hold once the window is over its budget.
+	// not hold where the compaction brings the window back into its budget.
 	MinGainShare float64
 	// ChunkTokens is the source of one first-level summary. It does not depend on
 	// the budget: chunks cut earlier keep their edges, and so their drafts.

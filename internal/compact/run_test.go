@@ -223,7 +223,13 @@ func TestBadTextsAreRefused(t *testing.T) {
 		"empty":  {func(summarize.Request) string { return "  " }, summarize.ErrEmpty},
 		"larger": {func(r summarize.Request) string { return strings.Repeat("word ", r.SourceTokens) }, ErrNotSmaller},
 		"long":   {func(r summarize.Request) string { return strings.Repeat("word", r.MaxTokens+1) }, summarize.ErrTooLong},
-		"echo":   {func(r summarize.Request) string { return r.Lines[0].Text + "\n" + r.Lines[1].Text }, nil},
+		"echo": {func(r summarize.Request) string {
+			var b strings.Builder
+			for _, l := range r.Lines {
+				b.WriteString(l.Text + " ")
+			}
+			return b.String()[:4*(r.MaxTokens-25)]
+		}, summarize.ErrEcho},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -231,10 +237,10 @@ func TestBadTextsAreRefused(t *testing.T) {
 			in, _, drafts := runInput(t, 16000, s)
 			in.Parallel = 1
 			_, err := Run(t.Context(), in)
-			if c.want != nil && !errors.Is(err, c.want) {
+			if !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
-			if c.want != nil && (s.calls != 2 || drafts.len() != 0) {
+			if s.calls != 2 || drafts.len() != 0 {
 				t.Errorf("%d calls, %d drafts", s.calls, drafts.len())
 			}
 		})

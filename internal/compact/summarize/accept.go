@@ -40,30 +40,23 @@ func Accept(req Request, res Result) error {
 	return nil
 }
 
-// echoRunes is how much of the source's start, word for word, is an echo. It is
-// longer than any quotation that a summary has reason to start with.
-const echoRunes = 400
+// echoLength is how many bytes of the source's start, word for word, are an echo:
+// more than any quotation that a summary has reason to start with.
+const echoLength = 400
 
+// echoes looks at messages only: older summaries that fit may well be taken
+// over word for word.
 func echoes(req Request, text string) bool {
-	// A single child that is short enough already may be taken over.
-	if len(req.Children) == 1 {
-		return false
-	}
 	var parts []string
 	for _, l := range req.Lines {
 		parts = append(parts, l.Text)
 	}
-	for _, c := range req.Children {
-		parts = append(parts, c.Text)
-	}
-	source, text := words(strings.Join(parts, "\n")), words(text)
-	if source == "" {
-		return false
-	}
-	if strings.Contains(text, source) {
+	source := words(strings.Join(parts, "\n"))
+	text = words(text)
+	if len(source) >= echoLength && strings.Contains(text, source) {
 		return true
 	}
-	return len(text) >= echoRunes && strings.HasPrefix(source, text)
+	return len(text) >= echoLength && strings.HasPrefix(source, text)
 }
 
 func words(s string) string { return strings.Join(strings.Fields(s), " ") }
