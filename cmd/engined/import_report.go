@@ -85,7 +85,7 @@ func (c *cli) printImport(reports []*fileReport, asJSON bool) error {
 	}
 	t := newTable(c.out, left("FILE"), left("SESSION"), right("NEW"), right("ALREADY THERE"), right("BROKEN"), left("SKIPPED"))
 	for _, r := range reports {
-		t.row(oneLine(r.File, 0), r.sessionText(), thousands(r.New), thousands(r.AlreadyThere), thousands(len(r.Broken)), r.skippedText())
+		t.row(oneLine(shortPath(r.File, 48), 0), r.sessionText(), thousands(r.New), thousands(r.AlreadyThere), thousands(len(r.Broken)), r.skippedText())
 	}
 	if err := t.flush(); err != nil {
 		return err
@@ -100,6 +100,14 @@ func (c *cli) printImport(reports []*fileReport, asJSON bool) error {
 		}
 	}
 	return nil
+}
+
+// shortPath is the end of a long path.
+func shortPath(path string, atMost int) string {
+	if r := []rune(path); len(r) > atMost {
+		return "…" + string(r[len(r)-atMost+1:])
+	}
+	return path
 }
 
 func (r *fileReport) sessionText() string {

@@ -13,6 +13,7 @@ import (
 type progress struct {
 	w        io.Writer
 	terminal bool
+	quiet    bool // says nothing
 	now      func() time.Time
 
 	name       string
@@ -36,7 +37,7 @@ func newProgress(w io.Writer, terminal bool, now func() time.Time) *progress {
 
 // begin starts a file of a size in bytes; 0 is unknown.
 func (p *progress) begin(path string, size int64) {
-	*p = progress{w: p.w, terminal: p.terminal, now: p.now, name: oneLine(filepath.Base(path), progressName), size: size}
+	*p = progress{w: p.w, terminal: p.terminal, quiet: p.quiet, now: p.now, name: oneLine(filepath.Base(path), progressName), size: size}
 	p.began = p.now()
 	p.drawn = p.began
 }
@@ -58,7 +59,7 @@ func (p *progress) draw() {
 		every = redrawEvery
 	}
 	now := p.now()
-	if now.Sub(p.drawn) < every {
+	if p.quiet || now.Sub(p.drawn) < every {
 		return
 	}
 	p.drawn = now
@@ -95,7 +96,7 @@ func (p *progress) note(text string) {
 // end leaves one line about the file.
 func (p *progress) end(r *fileReport) {
 	p.clear()
-	if r.err == nil {
+	if r.err == nil && !p.quiet {
 		fmt.Fprintf(p.w, "%s  %s, %s in %s\n", p.name, bytesText(p.read), plural(p.stored, "message"), p.now().Sub(p.began).Round(time.Millisecond))
 	}
 }

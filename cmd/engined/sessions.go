@@ -20,7 +20,7 @@ func (c *cli) sessions() *cobra.Command {
 			return err
 		}
 		defer cl.Close()
-		t := newTable(c.out, left("SESSION"), right("HEAD"), right("EPOCH"), right("TOKENS"), right("BUDGET"), right("AGE"))
+		t := newTable(c.out, left("SESSION"), right("HEAD"), right("EPOCH"), right("TOKENS"), right("BUDGET"), right("OWES"), right("AGE"))
 		out := rowWriter{w: c.out, name: "sessions"}
 		after, seen := "", 0
 		for {
@@ -35,7 +35,7 @@ func (c *cli) sessions() *cobra.Command {
 					}
 					continue
 				}
-				t.row(oneLine(s.SessionKey, 0), thousands(s.Head), thousands(s.Epoch), thousands(s.Tokens), orDash(s.TokenBudget), age(c.now(), s.UpdatedAt))
+				t.row(oneLine(s.SessionKey, 0), thousands(s.Head), thousands(s.Epoch), thousands(s.Tokens), orDash(s.TokenBudget), orDash(s.Debt), age(c.now(), s.UpdatedAt))
 			}
 			after, seen = next, seen+len(rows)
 			if !*asJSON {

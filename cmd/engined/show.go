@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +32,10 @@ func (c *cli) show() *cobra.Command {
 		if err := c.showFields(s.Raw); err != nil {
 			return err
 		}
-		summaries, _, err := cl.Summaries(ctx, args[0])
+		if err := c.showAttempts(s.Attempts); err != nil {
+			return err
+		}
+		summaries, err := cl.Summaries(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -43,6 +47,9 @@ func (c *cli) show() *cobra.Command {
 func (c *cli) showFields(raw json.RawMessage) error {
 	t := newTable(c.out, left("FIELD"), left("VALUE"))
 	err := eachMember(raw, func(name string, value json.RawMessage) {
+		if name == "attempts" {
+			return // a table of their own
+		}
 		text := string(value)
 		var s string
 		var n int64
@@ -60,6 +67,19 @@ func (c *cli) showFields(raw json.RawMessage) error {
 	return t.flush()
 }
 
+func (c *cli) showAttempts(attempts []client.Attempt) error {
+	if len(attempts) == 0 {
+		return nil
+	}
+	fmt.Fprintln(c.out)
+	t := newTable(c.out, left("COMPACTION"), right("EPOCH"), left("WORKER"), right("TOOK"), right("AGE"), left("ERROR"))
+	for _, a := range attempts {
+		t.row(oneLine(a.Outcome, 0), thousands(a.Epoch), oneLine(a.Worker, 0),
+			a.EndedAt.Sub(a.StartedAt).Round(time.Millisecond).String(), age(c.now(), a.EndedAt), oneLine(a.Error, room(c.out, 60)))
+	}
+	return t.flush()
+}
+
 func (c *cli) showSummaries(summaries []client.Summary) error {
 	if len(summaries) == 0 {
 		return nil
@@ -71,7 +91,7 @@ func (c *cli) showSummaries(summaries []client.Summary) error {
 		if s.Live {
 			live = "yes"
 		}
-		t.row(oneLine(string(bytes.Trim(s.ID, `"`)), 0), live, fmt.Sprint(s.Level), thousands(s.Epoch), orDash(s.Tokens), oneLine(s.Text, room(c.out, 45)))
+		t.row(fmt.Sprint(s.ID), live, fmt.Sprint(s.Level), thousands(s.Epoch), orDash(s.Tokens), oneLine(s.Text, room(c.out, 45)))
 	}
 	return t.flush()
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 )
@@ -118,37 +117,4 @@ func readStream(r io.Reader, see func(Event) error) error {
 			return err
 		}
 	}
-}
-
-// Summary is a node of the summary tree.
-type Summary struct {
-	ID     json.RawMessage `json:"id"`
-	Live   bool            `json:"live"`
-	Level  int             `json:"level"`
-	Epoch  int64           `json:"epoch"`
-	Tokens int64           `json:"tokens"`
-	Text   string          `json:"text"`
-}
-
-// Source is one thing that a summary covers: an event by Seq or a summary by ID.
-type Source struct {
-	Kind string          `json:"kind"`
-	Seq  int64           `json:"seq"`
-	ID   json.RawMessage `json:"id"`
-}
-
-// Summaries lists a session's summaries.
-func (c *Client) Summaries(ctx context.Context, key string) ([]Summary, json.RawMessage, error) {
-	v, raw, err := into[struct {
-		Summaries []Summary `json:"summaries"`
-	}](c.call(ctx, http.MethodGet, sessionPath(key, "summaries"), nil, nil))
-	return v.Summaries, raw, err
-}
-
-// Sources lists what a summary covers directly.
-func (c *Client) Sources(ctx context.Context, key string, id json.RawMessage) ([]Source, error) {
-	v, _, err := into[struct {
-		Sources []Source `json:"sources"`
-	}](c.call(ctx, http.MethodGet, sessionPath(key, "summaries/"+url.PathEscape(cursor(id))+"/sources"), nil, nil))
-	return v.Sources, err
 }

@@ -12,14 +12,28 @@ import (
 // Session is a row of the session listing. Fields that the node does not send
 // are zero.
 type Session struct {
-	SessionKey  string    `json:"sessionKey"`
-	Head        int64     `json:"head"`
-	Epoch       int64     `json:"epoch"`
-	Tokens      int64     `json:"tokens"`
+	SessionKey string `json:"sessionKey"`
+	Head       int64  `json:"head"`
+	Epoch      int64  `json:"epoch"`
+	Tokens     int64  `json:"tokens"`
+	// Debt is what a compaction is owed for, in tokens.
+	Debt        int64     `json:"debt"`
 	TokenBudget int64     `json:"tokenBudget"`
 	UpdatedAt   time.Time `json:"updatedAt"`
+	// Attempts are the newest tries at a compaction; only Session sends them.
+	Attempts []Attempt `json:"attempts"`
 
 	Raw json.RawMessage `json:"-"`
+}
+
+// Attempt is one try at a compaction.
+type Attempt struct {
+	Epoch     int64     `json:"epoch"`
+	Worker    string    `json:"worker"`
+	Outcome   string    `json:"outcome"`
+	Error     string    `json:"error"`
+	StartedAt time.Time `json:"startedAt"`
+	EndedAt   time.Time `json:"endedAt"`
 }
 
 // UnmarshalJSON keeps the row's text.
