@@ -1,0 +1,147 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/events"
+	"github.com/engined/engined/internal/store"
+)
+
+// Engine is what serves the contract's calls.
+type Engine interface {
+	contextengine.Engine
+	contextengine.Bootstrapper
+	contextengine.BatchIngester
+	contextengine.TurnCommitter
+	contextengine.AfterTurner
+	contextengine.Maintainer
+}
+
+// Steps are the calls that change what a window is made of.
+type Steps interface {
+	// Reset empties the window, or keeps what began at seq keepFrom.
+	Reset(ctx context.Context, s contextengine.Session, keepFrom *int64, reason string) (contextengine.StepResult, error)
+	// Rewind moves the leaf to the newest message at or before toSeq.
+	Rewind(ctx context.Context, s contextengine.Session, toSeq int64) (contextengine.StepResult, error)
+	// UndoCompaction restores the set of summaries from before an epoch, the
+	// newest compaction's when epoch is nil.
+	UndoCompaction(ctx context.Context, s contextengine.Session, epoch *int64) (contextengine.StepResult, error)
+}
+
+// Log is what the reading routes need of the store.
+type Log interface {
+	Session(ctx context.Context, tenant, key string) (store.Session, error)
+	Sessions(ctx context.Context, tenant, after string, limit int) ([]store.SessionListing, error)
+	Events(ctx context.Context, tenant string, sid uuid.UUID, after int64, limit int) ([]events.Event, error)
+	EventsOfType(ctx context.Context, tenant string, sid uuid.UUID, t events.Type, after, upto int64, limit int) ([]events.Event, error)
+	Feed(ctx context.Context, tenant string, after store.Cursor, limit int) ([]store.FeedEvent, error)
+	StateAsOf(ctx context.Context, tenant string, sid uuid.UUID, seq int64) (events.State, error)
+	DebtOf(ctx context.Context, tenant string, sid uuid.UUID) (store.Debt, bool, error)
+	Attempts(ctx context.Context, tenant string, sid uuid.UUID, limit int) ([]store.Attempt, error)
+	CompactionCount(ctx context.Context, tenant string, sid uuid.UUID) (int64, error)
+}
+
+// Waker tells a stream that its session (or, with key "", its tenant) may have
+// something new. It may lose signals: streams look for themselves as well.
+type Waker interface {
+	Wake(tenant, sessionKey string) (signal <-chan struct{}, cancel func())
+}
+
+// Check is one thing a node needs before it is ready.
+type Check struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// EngineStatus is a registered engine as operators see it.
+type EngineStatus struct {
+	contextengine.Info
+	// Slot is what the engine serves, "" for one that only is registered.
+	Slot string `json:"slot,omitempty"`
+	// Quarantine tells why the engine is set aside on this node.
+	Quarantine string `json:"quarantine,omitempty"`
+}
+
+// Config is what New needs. Engine, Steps, Log and Auth (or Keys) are required.
+type Config struct {
+	Engine Engine
+	Steps  Steps
+	Log    Log
+	// Auth names the tenant of a request; see ErrUnauthorized and ErrForbidden.
+	// Keys, when set, is used instead: bearer tokens and their tenants.
+	Auth func(*http.Request) (tenant string, err error)
+	Keys map[string]string
+	// Ready answers what /readyz shows; nil is always ready.
+	Ready func(ctx context.Context) []Check
+	// Engines lists the registered engines; nil lists Engine alone.
+	Engines func() []EngineStatus
+	Waker   Waker
+	Limits  Limits
+	// Timeout bounds a call, CompactTimeout a compaction, BodyTimeout the
+	// reading of a body; 30 s, 180 s and 60 s by default.
+	Timeout        time.Duration
+	CompactTimeout time.Duration
+	BodyTimeout    time.Duration
+	// Poll is how often a stream looks for news on its own, Heartbeat how often
+	// it shows that it lives, StreamWrite how long one write to it may take;
+	// 1 s, 15 s and 10 s by default.
+	Poll        time.Duration
+	Heartbeat   time.Duration
+	StreamWrite time.Duration
+	Logger      *slog.Logger
+	Version     string
+	// Registry takes the node's metrics and is what /metrics shows; nil makes
+	// one.
+	Registry *prometheus.Registry
+	// Console, if any, serves /console/.
+	Console http.Handler
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Engine == nil || c.Steps == nil || c.Log == nil {
+		return c, errors.New("api: Engine, Steps and Log are required")
+	}
+	if len(c.Keys) > 0 {
+		c.Auth = KeyAuth(c.Keys)
+	}
+	if c.Auth == nil {
+		return c, errors.New("api: Auth or Keys is required; OpenAuth serves without keys")
+	}
+	if c.Engines == nil {
+		engine := c.Engine
+		c.Engines = func() []EngineStatus { return []EngineStatus{{Info: engine.Info(), Slot: "contextEngine"}} }
+	}
+	if c.Ready == nil {
+		c.Ready = func(context.Context) []Check { return nil }
+	}
+	c.Limits = c.Limits.withDefaults()
+	setDefault(&c.Timeout, 30*time.Second)
+	setDefault(&c.CompactTimeout, 180*time.Second)
+	setDefault(&c.BodyTimeout, 60*time.Second)
+	setDefault(&c.Poll, time.Second)
+	setDefault(&c.Heartbeat, 15*time.Second)
+	setDefault(&c.StreamWrite, 10*time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Registry == nil {
+		c.Registry = prometheus.NewRegistry()
+	}
+	return c, nil
+}
+
+func setDefault[T comparable](v *T, def T) {
+	var zero T
+	if *v == zero {
+		*v = def
+	}
+}

@@ -1,0 +1,122 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+
+	"github.com/google/uuid"
+)
+
+// EventPage is a page of a session's log.
+type EventPage struct {
+	Events []EventRow `json:"events"`
+	// Next is the next page's after; null at the end of the log.
+	Next *int64 `json:"next"`
+}
+
+func eventOperations() []*operation {
+	page := get(sessionPath+"/events", "listEvents", tagSessions, "Read a session's log", serveEvents)
+	page.description = "Every seq is listed, `message` as it was stored. A page ends early when its messages are large; follow `next`."
+	page.keyed, page.answer, page.refusals = true, of[EventPage](), []kind{kindUnknown}
+	page.query = []queryParam{{name: "after", in: "query", integer: true, doc: "The seq to start behind."}, limitParam()}
+
+	live := get(sessionPath+"/events/stream", "streamEvents", tagSessions, "Follow a session's log", serveEventStream)
+	live.description = "Server-sent events: `id` is the seq, `data` the page's row. Without `Last-Event-ID` it starts at the beginning. " +
+		"A carriage return between a message's JSON tokens arrives as a line feed, as server-sent events can't carry it."
+	live.keyed, live.answer, live.refusals = true, of[EventRow](), []kind{kindUnknown, kindRate}
+	live.kind, live.media = stream, "text/event-stream"
+	live.query = []queryParam{
+		{name: "after", in: "query", integer: true, doc: "The seq to start behind, where there is no Last-Event-ID."},
+		{name: "Last-Event-ID", in: "header", integer: true, doc: "The seq of the last event that arrived."},
+	}
+	return []*operation{page, live}
+}
+
+// logReader reads one session's events as rows.
+type logReader struct {
+	log    Log
+	tenant string
+	sid    uuid.UUID
+	key    []byte
+	after  int64
+}
+
+// read answers with up to limit rows and moves on behind them.
+func (l *logReader) read(ctx context.Context, limit int) ([]row, error) {
+	found, err := l.log.Events(ctx, l.tenant, l.sid, l.after, limit)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]row, len(found))
+	for i := range found {
+		e := &found[i]
+		rows[i] = row{id: strconv.FormatInt(e.Seq, 10), data: appendRow(make([]byte, 0, len(e.Body)+256), l.key, e)}
+		l.after = e.Seq
+	}
+	return rows, nil
+}
+
+func serveEvents(c *call) error {
+	q, err := c.parameters()
+	if err != nil {
+		return err
+	}
+	limit, err := c.limit(q)
+	if err != nil {
+		return err
+	}
+	after, err := seq("after", q.Get("after"), 0)
+	if err != nil {
+		return err
+	}
+	s, err := c.api.cfg.Log.Session(c.ctx, c.tenant, c.session)
+	if err != nil {
+		return err
+	}
+	from := logReader{log: c.api.cfg.Log, tenant: c.tenant, sid: s.SID, key: jsonText(s.Key), after: after}
+	buf := answers.Get().(*bytes.Buffer)
+	defer recycle(&answers, buf)
+	buf.WriteString(`{"events":[`)
+	n, err := writeRows(c.ctx, buf, from.read, limit)
+	if err != nil {
+		return err
+	}
+	buf.WriteString(`],"next":`)
+	if n > 0 && from.after < s.Head {
+		buf.WriteString(strconv.FormatInt(from.after, 10))
+	} else {
+		buf.WriteString("null")
+	}
+	buf.WriteByte('}')
+	return c.send(buf.Bytes())
+}
+
+// row is an event on its way out: its place and its JSON.
+type row struct {
+	id   string
+	data []byte
+}
+
+// writeRows writes up to limit rows, fewer when they are large: it reads in
+// chunks and stops behind the one that filled the page.
+func writeRows(ctx context.Context, buf *bytes.Buffer, read func(context.Context, int) ([]row, error), limit int) (n int, err error) {
+	for n < limit && buf.Len() < pageBytes {
+		want := min(limit-n, chunkRows)
+		rows, err := read(ctx, want)
+		if err != nil {
+			return n, err
+		}
+		for i := range rows {
+			if n > 0 {
+				buf.WriteByte(',')
+			}
+			buf.Write(rows[i].data)
+			n++
+		}
+		if len(rows) < want {
+			break
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,113 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+
+	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/store"
+)
+
+// FeedPage is a page of a tenant's events.
+type FeedPage struct {
+	Events []EventRow `json:"events"`
+	// Cursor is the next page's after, also on an empty page.
+	Cursor string `json:"cursor"`
+}
+
+func feedOperations() []*operation {
+	after := queryParam{name: "after", in: "query", doc: "A cursor from an earlier answer; absent, the beginning."}
+	page := get("/v1/feed", "listFeed", tagFeed, "Read the tenant's events", serveFeed)
+	page.description = "In an order that never passes an event by; within a session always in seq order. The cursor is opaque."
+	page.answer, page.query = of[FeedPage](), []queryParam{after, limitParam()}
+
+	live := get("/v1/feed/stream", "streamFeed", tagFeed, "Follow the tenant's events", serveFeedStream)
+	live.description = "Server-sent events: `id` is the cursor, `data` the page's row."
+	live.answer, live.kind, live.media, live.refusals = of[EventRow](), stream, "text/event-stream", []kind{kindRate}
+	live.query = []queryParam{after, {name: "Last-Event-ID", in: "header", doc: "The cursor of the last event that arrived."}}
+	return []*operation{page, live}
+}
+
+// cursorVersion is a cursor's first byte; another layout takes another one.
+const cursorVersion = 1
+
+func encodeCursor(c store.Cursor) string {
+	b := append(make([]byte, 0, 24), cursorVersion)
+	b = binary.AppendUvarint(b, c.XID)
+	b = binary.AppendUvarint(b, uint64(c.Position))
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// decodeCursor takes nothing but what encodeCursor wrote; empty is the beginning.
+func decodeCursor(field, s string) (store.Cursor, error) {
+	if s == "" {
+		return store.Cursor{}, nil
+	}
+	bad := &contextengine.InvalidError{Field: field, Reason: "is no cursor of this feed"}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	if err != nil || len(b) == 0 || b[0] != cursorVersion {
+		return store.Cursor{}, bad
+	}
+	xid, n := binary.Uvarint(b[1:])
+	if n <= 0 {
+		return store.Cursor{}, bad
+	}
+	position, m := binary.Uvarint(b[1+n:])
+	if m <= 0 || 1+n+m != len(b) || int64(position) < 0 {
+		return store.Cursor{}, bad
+	}
+	c := store.Cursor{XID: xid, Position: int64(position)}
+	if encodeCursor(c) != s {
+		return store.Cursor{}, bad
+	}
+	return c, nil
+}
+
+// feedReader reads a tenant's events as rows.
+type feedReader struct {
+	log    Log
+	tenant string
+	after  store.Cursor
+}
+
+func (f *feedReader) read(ctx context.Context, limit int) ([]row, error) {
+	found, err := f.log.Feed(ctx, f.tenant, f.after, limit)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]row, len(found))
+	for i := range found {
+		e := &found[i]
+		rows[i] = row{id: encodeCursor(e.Cursor), data: appendRow(make([]byte, 0, len(e.Body)+256), jsonText(e.SessionKey), &e.Event)}
+		f.after = e.Cursor
+	}
+	return rows, nil
+}
+
+func serveFeed(c *call) error {
+	q, err := c.parameters()
+	if err != nil {
+		return err
+	}
+	limit, err := c.limit(q)
+	if err != nil {
+		return err
+	}
+	after, err := decodeCursor("after", q.Get("after"))
+	if err != nil {
+		return err
+	}
+	from := feedReader{log: c.api.cfg.Log, tenant: c.tenant, after: after}
+	buf := answers.Get().(*bytes.Buffer)
+	defer recycle(&answers, buf)
+	buf.WriteString(`{"events":[`)
+	if _, err := writeRows(c.ctx, buf, from.read, limit); err != nil {
+		return err
+	}
+	buf.WriteString(`],"cursor":"`)
+	buf.WriteString(encodeCursor(from.after))
+	buf.WriteString(`"}`)
+	return c.send(buf.Bytes())
+}

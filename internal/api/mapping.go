@@ -1,0 +1,86 @@
+package api
+
+import (
+	"context"
+	"errors"
+
+	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/message"
+	"github.com/engined/engined/internal/store"
+)
+
+// problemOf says in the API's words what went wrong. An error that nobody
+// foresaw is internal: its text stays in the log.
+func problemOf(err error) *Problem {
+	var p *Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	if p := refusal(err); p != nil {
+		return p
+	}
+	switch {
+	case errors.Is(err, ErrUnauthorized):
+		return kindUnauthorized.problem(ErrUnauthorized.Error())
+	case errors.Is(err, ErrForbidden):
+		return kindForbidden.problem(ErrForbidden.Error())
+	case errors.Is(err, contextengine.ErrUnknownSession):
+		return kindUnknown.problem("no session has this key")
+	case errors.Is(err, contextengine.ErrSessionErased):
+		return kindErased.problem("the session was erased; only a new host session id opens it again")
+	case errors.Is(err, contextengine.ErrNothingToUndo):
+		return kindNothingToUndo.problem("the session has no compaction that could be undone")
+	case errors.Is(err, store.ErrLeaseStale):
+		return kindLease.problem("the lease token is wrong or expired").field("leaseToken")
+	case errors.Is(err, store.ErrUnavailable):
+		return kindUnavailable.problem("the database does not answer; a write with an idempotency key can be repeated safely").retry(2)
+	case errors.Is(err, store.ErrTooBusy):
+		return kindBusy.problem("more writes wait than this node holds").retry(1)
+	case errors.Is(err, context.DeadlineExceeded):
+		return kindDeadline.problem("the call's deadline passed; a write with an idempotency key can be repeated safely")
+	case errors.Is(err, context.Canceled):
+		// Not the client's doing (that is seen before): the node is going down.
+		return kindUnavailable.problem("the node is stopping").retry(1)
+	}
+	return kindInternal.problem("the error is in the node's log under this request's id")
+}
+
+// refusal maps the typed errors of the contract; nil for any other.
+func refusal(err error) *Problem {
+	var (
+		invalid  *contextengine.InvalidError
+		unfit    *message.InvalidError
+		stale    *contextengine.StaleHeadError
+		epoch    *contextengine.EpochConflictError
+		conflict *contextengine.IdempotencyConflictError
+	)
+	switch {
+	case errors.As(err, &invalid):
+		return invalidProblem(invalid.Error(), invalid.Field, invalid.Limit, invalid.TooLarge)
+	case errors.As(err, &unfit):
+		return invalidProblem(unfit.Error(), "message", unfit.Limit, unfit.TooLarge)
+	case errors.As(err, &stale):
+		p := kindStaleHead.problem(stale.Error()).field("expectedHead")
+		p.Head = &stale.Head
+		return p
+	case errors.As(err, &epoch):
+		p := kindEpoch.problem(epoch.Error()).field("expectedEpoch")
+		p.Epoch = &epoch.Epoch
+		return p
+	case errors.As(err, &conflict):
+		p := kindIdempotency.problem(conflict.Error())
+		p.Seq = conflict.Seq
+		return p
+	}
+	return nil
+}
+
+func invalidProblem(detail, field string, limit int64, tooLarge bool) *Problem {
+	k := kindValidation
+	if tooLarge {
+		k = kindTooLarge
+	}
+	p := k.problem(detail).field(field)
+	p.Limit = limit
+	return p
+}

@@ -1,0 +1,100 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// EngineList is what is registered on the answering node.
+type EngineList struct {
+	Engines []EngineStatus `json:"engines"`
+}
+
+// Readiness is what a ready node answers.
+type Readiness struct {
+	Ready  bool    `json:"ready"`
+	Checks []Check `json:"checks"`
+}
+
+// Liveness is what a live node answers.
+type Liveness struct {
+	Status  string `json:"status"`
+	Version string `json:"version,omitempty"`
+}
+
+func nodeOperations() []*operation {
+	engines := get("/v1/engines", "listEngines", tagNode, "List the engines of this node", func(c *call) error {
+		return c.answer(EngineList{Engines: c.api.cfg.Engines()})
+	})
+	engines.answer = of[EngineList]()
+
+	live := get("/healthz", "health", tagNode, "Tell that the process lives", func(c *call) error {
+		return c.answer(Liveness{Status: "ok", Version: c.api.cfg.Version})
+	})
+	live.answer, live.public = of[Liveness](), true
+
+	ready := get("/readyz", "ready", tagNode, "Tell whether the node can serve, and what is missing", serveReady)
+	ready.answer, ready.public, ready.refusals = of[Readiness](), true, []kind{kindNotReady}
+
+	metrics := get("/metrics", "metrics", tagNode, "Read the node's metrics in the Prometheus format", func(c *call) error {
+		c.api.scrape.ServeHTTP(&c.w, c.r)
+		return nil
+	})
+	metrics.public, metrics.media = true, "text/plain"
+	return []*operation{engines, live, ready, metrics}
+}
+
+// readyTimeout is the longest that a prober is kept waiting.
+const readyTimeout = 3 * time.Second
+
+func serveReady(c *call) error {
+	ctx, cancel := context.WithTimeout(c.ctx, readyTimeout)
+	defer cancel()
+	checks := append([]Check{}, c.api.cfg.Ready(ctx)...)
+	select {
+	case <-c.api.draining:
+		checks = append(checks, Check{Name: "node", Detail: "draining"})
+	default:
+	}
+	var missing []string
+	for _, k := range checks {
+		if !k.OK {
+			missing = append(missing, k.Name)
+		}
+	}
+	if len(missing) == 0 {
+		return c.answer(Readiness{Ready: true, Checks: checks})
+	}
+	p := kindNotReady.problem("not ready: " + strings.Join(missing, ", ")).retry(1)
+	p.Checks = checks
+	return p
+}
+
+// ownPages are what the API serves about itself: they are not in its document.
+func (a *API) ownPages(doc []byte) []*operation {
+	page := docsPage(doc)
+	pages := []*operation{
+		get("/openapi.json", "", "", "", func(c *call) error {
+			return c.send(doc)
+		}),
+		get("/docs", "", "", "", func(c *call) error {
+			c.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			c.w.Header()["Content-Security-Policy"] = pagePolicy
+			return c.send(page)
+		}),
+		get("/{$}", "", "", "", func(c *call) error {
+			if a.cfg.Console != nil {
+				http.Redirect(&c.w, c.r, "/console/", http.StatusTemporaryRedirect)
+				return nil
+			}
+			http.Redirect(&c.w, c.r, "/docs", http.StatusTemporaryRedirect)
+			return nil
+		}),
+	}
+	for _, p := range pages {
+		p.public = true
+	}
+	return pages
+}

@@ -1,0 +1,173 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/engined/engined/internal/events"
+	"github.com/engined/engined/internal/store"
+)
+
+// SummaryRow is a node of the summary tree. Its id is its event's seq.
+type SummaryRow struct {
+	ID int64 `json:"id"`
+	// Live summaries stand in the window now.
+	Live  bool   `json:"live"`
+	Level int    `json:"level"`
+	Epoch int64  `json:"epoch"`
+	Text  string `json:"text"`
+	// Tokens is the estimate of the summary as shown, SourceTokens of what it
+	// replaces, CoveredTokens of all messages under it.
+	Tokens        int            `json:"tokens"`
+	SourceTokens  int            `json:"sourceTokens"`
+	CoveredTokens int64          `json:"coveredTokens"`
+	Covers        []events.Range `json:"covers"`
+	Children      []int64        `json:"children,omitempty"`
+	Summarizer    string         `json:"summarizer"`
+	Model         string         `json:"model,omitempty"`
+	PromptVersion string         `json:"promptVersion,omitempty"`
+	CreatedAt     time.Time      `json:"createdAt"`
+}
+
+// SummaryList is a session's whole tree, oldest first.
+type SummaryList struct {
+	Summaries []SummaryRow `json:"summaries"`
+}
+
+// SourceRow is one thing that a summary covers directly: a message's event or
+// another summary.
+type SourceRow struct {
+	Kind string `json:"kind" enum:"event,summary"`
+	Seq  int64  `json:"seq,omitempty"`
+	ID   int64  `json:"id,omitempty"`
+}
+
+// SourceList is all that a summary covers directly.
+type SourceList struct {
+	Sources []SourceRow `json:"sources"`
+}
+
+func summaryOperations() []*operation {
+	list := get(sessionPath+"/summaries", "listSummaries", tagSessions, "Read the summary tree", serveSummaries)
+	list.answer = of[SummaryList]()
+	one := get(sessionPath+"/summaries/{id}", "getSummary", tagSessions, "Look at a summary", serveSummary)
+	one.answer = of[SummaryRow]()
+	sources := get(sessionPath+"/summaries/{id}/sources", "listSources", tagSessions, "Expand a summary", serveSources)
+	sources.description = "One row a source, never ranges."
+	sources.answer = of[SourceList]()
+	ops := []*operation{list, one, sources}
+	for _, op := range ops {
+		op.keyed, op.refusals = true, []kind{kindUnknown}
+	}
+	return ops
+}
+
+// readSummaries is how many summaries are read at a time.
+const readSummaries = 200
+
+func serveSummaries(c *call) error {
+	s, live, err := c.tree()
+	if err != nil {
+		return err
+	}
+	list := SummaryList{Summaries: []SummaryRow{}}
+	for after := int64(0); ; {
+		found, err := c.api.cfg.Log.EventsOfType(c.ctx, c.tenant, s.SID, events.SummaryCreated, after, s.Head, readSummaries)
+		if err != nil {
+			return err
+		}
+		for i := range found {
+			row, _, err := summaryOf(&found[i], live)
+			if err != nil {
+				return err
+			}
+			list.Summaries = append(list.Summaries, row)
+			after = found[i].Seq
+		}
+		if len(found) < readSummaries {
+			return c.answer(&list)
+		}
+	}
+}
+
+func serveSummary(c *call) error {
+	row, _, err := c.summary()
+	if err != nil {
+		return err
+	}
+	return c.answer(&row)
+}
+
+func serveSources(c *call) error {
+	_, body, err := c.summary()
+	if err != nil {
+		return err
+	}
+	list := SourceList{Sources: []SourceRow{}}
+	for _, r := range body.Sources {
+		for n := r.From; n <= r.To; n++ {
+			list.Sources = append(list.Sources, SourceRow{Kind: "event", Seq: n})
+		}
+	}
+	for _, id := range body.Children {
+		list.Sources = append(list.Sources, SourceRow{Kind: "summary", ID: id})
+	}
+	return c.answer(&list)
+}
+
+// tree is the session and the ids of the summaries in its window.
+func (c *call) tree() (store.Session, []int64, error) {
+	s, err := c.api.cfg.Log.Session(c.ctx, c.tenant, c.session)
+	if err != nil {
+		return s, nil, err
+	}
+	state, err := c.api.cfg.Log.StateAsOf(c.ctx, c.tenant, s.SID, s.Head)
+	if err != nil {
+		return s, nil, err
+	}
+	live := make([]int64, len(state.Live))
+	for i := range state.Live {
+		live[i] = state.Live[i].Seq
+	}
+	return s, live, nil
+}
+
+// summary is the one that the path names.
+func (c *call) summary() (SummaryRow, events.SummaryBody, error) {
+	missing := kindNotFound.problem("the session has no such summary").field("id")
+	id, err := strconv.ParseInt(c.r.PathValue("id"), 10, 64)
+	if err != nil || id < 1 {
+		return SummaryRow{}, events.SummaryBody{}, missing
+	}
+	s, live, err := c.tree()
+	if err != nil {
+		return SummaryRow{}, events.SummaryBody{}, err
+	}
+	found, err := c.api.cfg.Log.EventsOfType(c.ctx, c.tenant, s.SID, events.SummaryCreated, id-1, id, 1)
+	if err != nil {
+		return SummaryRow{}, events.SummaryBody{}, err
+	}
+	if len(found) == 0 {
+		return SummaryRow{}, events.SummaryBody{}, missing
+	}
+	return summaryOf(&found[0], live)
+}
+
+func summaryOf(e *events.Event, live []int64) (SummaryRow, events.SummaryBody, error) {
+	var b events.SummaryBody
+	if err := json.Unmarshal(e.Body, &b); err != nil {
+		return SummaryRow{}, b, fmt.Errorf("summary %d: %w", e.Seq, err)
+	}
+	row := SummaryRow{
+		ID: e.Seq, Live: slices.Contains(live, e.Seq), Level: b.Level, Epoch: e.Epoch, Text: b.Text,
+		Tokens: b.Tokens, SourceTokens: b.SourceTokens, CoveredTokens: b.CoveredTokens, Covers: b.Covers,
+		Children: b.Children, Summarizer: b.Summarizer, Model: b.Model, PromptVersion: b.PromptVersion, CreatedAt: e.RecordedAt,
+	}
+	if row.Covers == nil {
+		row.Covers = []events.Range{}
+	}
+	return row, b, nil
+}
