@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -55,12 +56,19 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%d B", n)
 }
 
-// oneLine is text as one line that is safe to print: what comes from a
-// transcript must not move the cursor or colour the terminal.
+// colours are the sequences by which programs colour their output.
+var colours = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`)
+
+// oneLine is text as one line of at most so many columns (0: any number) that
+// is safe to print: what comes from a transcript must not move the cursor or
+// colour the terminal.
 func oneLine(s string, atMost int) string {
+	if atMost > 0 && len(s) > 16*atMost {
+		s = s[:16*atMost] // a long text needs no look to its end
+	}
 	var b strings.Builder
-	columns, space := 0, false
-	for _, r := range s {
+	columns, cut, space := 0, 0, false
+	for _, r := range colours.ReplaceAllString(s, "") {
 		switch {
 		case unicode.IsSpace(r):
 			space = b.Len() > 0
@@ -72,13 +80,14 @@ func oneLine(s string, atMost int) string {
 			b.WriteByte(' ')
 			columns, space = columns+1, false
 		}
-		w := runeColumns(r)
-		if atMost > 0 && columns+w > atMost-1 {
-			b.WriteRune('…')
-			break
+		columns += runeColumns(r)
+		if atMost > 0 && columns > atMost {
+			return strings.TrimRight(b.String()[:cut], " ") + "…"
 		}
 		b.WriteRune(r)
-		columns += w
+		if columns < atMost {
+			cut = b.Len()
+		}
 	}
 	return b.String()
 }

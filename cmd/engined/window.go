@@ -55,7 +55,7 @@ func (c *cli) printWindow(res contextengine.AssembleResult, explain bool) error 
 	t := newTable(c.out, append(heads, left("TEXT"))...)
 	for i, m := range res.Messages {
 		e := shown[i]
-		cells := []string{orDash(e.Seq), roleOf(m), e.Kind, orDash(int64(e.Tokens))}
+		cells := []string{seqText(e.Seq), roleOf(m), e.Kind, orDash(int64(e.Tokens))}
 		used := 50
 		if explain {
 			cells, used = append(cells, e.Reason), used+40
@@ -87,7 +87,7 @@ func (c *cli) printTotals(res contextengine.AssembleResult) error {
 	fmt.Fprintf(c.out, "%s, %s tokens · head %s · epoch %s · fingerprint %s\n",
 		plural(len(res.Messages), "message"), thousands(res.EstimatedTokens), thousands(res.Head), epoch, fingerprint)
 	if res.LeftOut > 0 {
-		fmt.Fprintf(c.out, "%s older than the budget allows and not summarized yet\n", plural(res.LeftOut, "message"))
+		fmt.Fprintf(c.out, "at least %s older than the budget allows and not summarized yet\n", plural(res.LeftOut, "message"))
 	}
 	if o := res.OverBudget; o != nil {
 		fmt.Fprintf(c.out, "OVER BUDGET: the smallest valid window needs %s tokens, the budget is %s\n", thousands(o.Needed), thousands(o.Budget))
@@ -96,6 +96,14 @@ func (c *cli) printTotals(res contextengine.AssembleResult) error {
 		}
 	}
 	return nil
+}
+
+// seqText writes a seq as it is typed in other commands.
+func seqText(seq int64) string {
+	if seq == 0 {
+		return "-"
+	}
+	return strconv.FormatInt(seq, 10)
 }
 
 // explanations gives each message of the window its line, in order, and those

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"flag"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// answers are what the fake node says, by method and escaped path.
+var answers = map[string]string{
+	"GET /v1/sessions": `{"sessions":[
+{"sessionKey":"agent:main","head":1234,"epoch":3,"tokens":98765,"debt":98765,"tokenBudget":128000,"updatedAt":"2026-01-02T11:58:00Z","new":"field"},
+{"sessionKey":"日本/語","head":2,"epoch":1,"tokens":12,"debt":0,"tokenBudget":0,"updatedAt":"2025-12-30T12:00:00Z"}],"next":null}`,
+	"GET /v1/sessions/agent:main": `{"sessionKey":"agent:main","head":1234,"epoch":3,"tokens":98765,"updatedAt":"2026-01-02T11:58:00Z","lineage":{"parent":null},` +
+		`"attempts":[{"epoch":2,"worker":"w1","outcome":"compacted","startedAt":"2026-01-02T11:57:00Z","endedAt":"2026-01-02T11:57:01.25Z"}]}`,
+	"GET /v1/sessions/agent:main/summaries": `{"summaries":[{"id":1230,"live":true,"level":1,"epoch":3,"tokens":700,"text":"## Goal\nShip it"}]}`,
+	"GET /v1/sessions/agent:main/events": `{"events":[
+{"seq":1,"type":"message.appended","sessionKey":"agent:main","epoch":1,"role":"user","tokens":8,"message":{ "role":"user","content":"Fix \u001b[1mthis\nplease" }},
+{"seq":2,"type":"message.appended","sessionKey":"agent:main","epoch":1,"role":"assistant","tokens":1500,"message":{"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"bash","arguments":{"command":"ls"}}]}},
+{"seq":3,"type":"epoch.rotated","sessionKey":"agent:main","epoch":2,"cause":"compaction"}],"next":null}`,
+	"POST /v1/sessions/agent:main/assemble": `{"messages":[{"role":"compactionSummary","summary":"Ship it"},{"role":"user","content":"and now?"}],"estimatedTokens":1234,` +
+		`"contextProjection":{"mode":"per_turn","epoch":"3","fingerprint":"abc"},"head":1234,"epoch":3,"leftOut":2,"overBudget":{"budget":1000,"needed":1234,"items":[{"seq":1234,"tokens":1100}]},` +
+		`"explanation":[{"seq":1230,"kind":"summary","tokens":134,"shown":true,"reason":"summary of older messages"},{"seq":1234,"kind":"message","tokens":1100,"shown":true,"reason":"newest user message, always shown"},` +
+		`{"seq":1229,"kind":"message","tokens":50,"shown":false,"reason":"older than what fits the budget"}]}`,
+	"POST /v1/sessions/agent:main/compact": `{"ok":true,"compacted":true,"result":{"tokensBefore":98765,"tokensAfter":43210},"epoch":4}`,
+	"GET /v1/engines":                      `{"engines":[{"id":"lossless","name":"engined lossless","version":"1","ownsCompaction":true,"slot":"contextEngine"},{"id":"x","name":"X","quarantine":"panicked"}]}`,
+}
+
+func fakeHTTP(t *testing.T) string {
+	t.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, ok := answers[r.Method+" "+r.URL.EscapedPath()]
+		if !ok {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		_, _ = io.WriteString(w, body)
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+func TestListings(t *testing.T) {
+	t.Parallel()
+	url := fakeHTTP(t)
+	for name, args := range map[string][]string{
+		"sessions":       {"sessions"},
+		"sessions-json":  {"sessions", "--json"},
+		"show":           {"show", "agent:main"},
+		"events":         {"events", "agent:main"},
+		"events-json":    {"events", "agent:main", "--json"},
+		"window":         {"window", "agent:main", "--budget", "1000"},
+		"window-explain": {"window", "agent:main", "--budget", "1000", "--explain"},
+		"window-json":    {"window", "agent:main", "--budget", "1000", "--json"},
+		"compact":        {"compact", "agent:main", "--force"},
+		"engines":        {"engines"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := engined(t, append(args, "--url", url)...).ok(t)
+			golden(t, name, got.out)
+		})
+	}
+}
+
+func TestTheImportTable(t *testing.T) {
+	t.Parallel()
+	reports := []*fileReport{
+		{
+			File: "logs/a.jsonl", New: 1234, AlreadyThere: 5, Skipped: map[string]int{"model_change": 2, "compaction": 1},
+			Sessions: []sessionReport{{SessionKey: "import:a"}, {SessionKey: "import:a:agent-1"}},
+			Broken:   []brokenLine{{9, "not a JSON object"}, {3, "not valid UTF-8"}},
+		},
+		{File: "b.json", err: os.ErrNotExist},
+	}
+	out := newOutput()
+	if err := (&cli{out: out}).printImport(reports, false); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "import", out.String())
+	if err := importFailure(reports); err == nil {
+		t.Error("a file that could not be read is no failure")
+	}
+	if err := importFailure(reports[:1]); err != nil {
+		t.Errorf("broken lines are a failure: %v", err)
+	}
+}
+
+// golden compares with a file of testdata; -update writes it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		writeFile(t, path, got)
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Error(diff)
+	}
+}
