@@ -77,10 +77,10 @@ func findBinaries(ctx context.Context, binDir string, major int, id identity, lo
 			return b, nil
 		}
 	}
-	reasons := append(unusable, fmt.Errorf("download: %w", err))
+	unusable = append(unusable, fmt.Errorf("download: %w", err))
 	return binaries{}, fmt.Errorf("%w: install one (Debian, Ubuntu: apt-get install postgresql; Fedora: dnf install "+
 		"postgresql-server postgresql-contrib; macOS: brew install postgresql@17), or set %s to the directory of its "+
-		"binaries, or set DATABASE_URL to a running server\n%w", ErrNoBinaries, EnvBinDir, errors.Join(reasons...))
+		"binaries, or set DATABASE_URL to a running server\n%w", ErrNoBinaries, EnvBinDir, errors.Join(unusable...))
 }
 
 // installed lists the usable servers of this machine, best first, and says

@@ -108,7 +108,7 @@ func (c *Cluster) launch(ctx context.Context, id identity) error {
 		return err
 	}
 	if err := c.awaitReady(ctx); err != nil {
-		c.end(context.WithoutCancel(ctx), syscall.SIGQUIT)
+		err = errors.Join(err, c.end(context.WithoutCancel(ctx), syscall.SIGQUIT))
 		return fmt.Errorf("PostgreSQL %s on %s: %w\n%s", c.bin.version, c.dir.path, err, log.tail())
 	}
 	c.log.Info("Postgres is ready", "version", c.bin.version, "dir", c.dir.path, "took", time.Since(began).Round(time.Millisecond))

@@ -34,7 +34,7 @@ func (p *process) signal(s syscall.Signal) {
 
 // spawn starts the child under the server's user with -D dataDir.
 func spawn(c child) (*process, error) {
-	cmd := exec.Command(c.path)
+	cmd := exec.Command(c.path) //nolint:noctx // outlives the start's context and is stopped by signals
 	// Somebody's PGDATA or PGPORT must not steer a private server.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/", "TMPDIR=" + os.TempDir(), "LC_ALL=C.UTF-8"}
 	// The caller's directory may be closed to the server's user.

@@ -31,20 +31,23 @@ const (
 	clusterDir = "cluster-"
 )
 
-// membership is this process' lock on the users file; the kernel lets go of it
-// when the process ends, however it ends.
-var membership *os.File
-
 // join returns the DSN of the shared cluster, starting it where it is not
-// running, and counts this process as a user.
-func join(ctx context.Context) (string, error) {
+// running, and this process' lock on the users file, which makes it a user for
+// as long as the file is open. The kernel closes it however the process ends.
+func join(ctx context.Context) (dsn string, membership *os.File, err error) {
 	dir, err := sharedDir()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if membership, err = enter(dir); err != nil {
-		return "", fmt.Errorf("shared cluster %s: %w", dir, err)
+		return "", nil, fmt.Errorf("shared cluster %s: %w", dir, err)
 	}
+	dsn, err = locate(ctx, dir)
+	return dsn, membership, err
+}
+
+// locate finds the cluster in dir or starts it; one process at a time does.
+func locate(ctx context.Context, dir string) (string, error) {
 	start, err := os.OpenFile(filepath.Join(dir, startFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return "", err
@@ -163,7 +166,7 @@ func startKeeper(dir string) (string, error) {
 		return "", err
 	}
 	defer r.Close()
-	cmd := exec.Command(exe)
+	cmd := exec.Command(exe) //nolint:noctx // outlives this process
 	cmd.Env = append(os.Environ(), envKeeper+"="+dir)
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{w}

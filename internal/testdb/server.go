@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -30,6 +31,8 @@ type server struct {
 	// on), which costs less than passing a template through the log.
 	fileCopy  bool
 	templates templates
+	// membership keeps the shared cluster running for this process.
+	membership *os.File
 }
 
 // newServer connects once to see what the server can do. What killed runs left

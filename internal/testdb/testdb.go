@@ -89,11 +89,16 @@ var connected = sync.OnceValues(func() (*server, error) {
 	if dsn := os.Getenv("DATABASE_URL"); dsn != "" {
 		return newServer(ctx, dsn, true)
 	}
-	dsn, err := join(ctx)
+	dsn, membership, err := join(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return newServer(ctx, dsn, false)
+	s, err := newServer(ctx, dsn, false)
+	if err != nil {
+		return nil, err
+	}
+	s.membership = membership
+	return s, nil
 })
 
 func running(t testing.TB) *server {
