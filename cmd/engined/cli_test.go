@@ -23,6 +23,7 @@ func TestExitCodes(t *testing.T) {
 		"too few":          {[]string{"window"}, exitUsage, "accepts 1 arg"},
 		"too many":         {[]string{"sessions", "x"}, exitUsage, "unknown command"},
 		"bad URL":          {[]string{"sessions", "--url", "here"}, exitUsage, "not an http or https URL"},
+		"half a command":   {[]string{"migrate", "bogus"}, exitUsage, "migrate up or migrate status"},
 		"no database":      {[]string{"migrate", "up"}, exitUsage, "no database"},
 		"nobody there":     {append([]string{"sessions"}, away...), exitFailure, "Hint: start a node"},
 		"no such file":     {[]string{"config", "--config", "/nowhere/engined.yaml"}, exitUsage, "no such file"},

@@ -101,8 +101,8 @@ func (d *demo) run(ctx context.Context, cfg config.Config, remote bool, keep str
 // start runs engined here and points the client at it.
 func (d *demo) start(ctx context.Context, cfg *config.Config, fast bool) error {
 	began := d.c.now()
-	// A database of the environment is not for demos.
-	cfg.DatabaseURL, cfg.Listen, cfg.Keys = "", "127.0.0.1:0", nil
+	// What the environment says of production is not for demos.
+	cfg.DatabaseURL, cfg.Listen, cfg.Keys, cfg.Engine = "", "127.0.0.1:0", nil, "lossless"
 	d.app = NewApp(*cfg, Roles{Node: true, Worker: true, Private: true, Fast: fast}, d.c.logger(*cfg))
 	if err := d.app.Start(ctx); err != nil {
 		return err

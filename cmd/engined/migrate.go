@@ -15,7 +15,12 @@ import (
 var errNoDatabase = usageError{errors.New("no database: give --database-url or set ENGINED_DATABASE_URL")}
 
 func (c *cli) migrate() *cobra.Command {
-	cmd := &cobra.Command{Use: "migrate", Short: "Bring the schema up to date, or show where it is", Args: cobra.NoArgs}
+	cmd := &cobra.Command{
+		Use: "migrate", Short: "Bring the schema up to date, or show where it is",
+		RunE: func(*cobra.Command, []string) error {
+			return usageError{errors.New("say migrate up or migrate status")}
+		},
+	}
 	up := &cobra.Command{Use: "up", Short: "Bring the schema up to date"}
 	status := &cobra.Command{Use: "status", Short: "List the migrations; exits 1 when some are pending"}
 	asJSON := jsonFlag(status)

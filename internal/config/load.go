@@ -24,7 +24,9 @@ func AddFlags(fs *pflag.FlagSet, scope Scope, defaults map[string]string) {
 		if d := o.defaultIn(defaults); d != "" {
 			mustSet(o, v, d)
 		}
-		f := fs.VarPF(v, o.Name, "", o.Usage+" ("+o.Env()+")")
+		// pflag would take a quoted word for the value's name.
+		usage := strings.ReplaceAll(o.Usage, "`", "")
+		f := fs.VarPF(v, o.Name, "", usage+" ("+o.Env()+")")
 		if v.Type() == "bool" {
 			f.NoOptDefVal = "true"
 		}
