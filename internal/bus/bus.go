@@ -124,8 +124,8 @@ func (b *Bus) natsOptions() ([]nats.Option, error) {
 		// Nothing is sent late: a publish that failed has failed, and an ack
 		// must not reach a stream that was made anew meanwhile.
 		nats.ReconnectBufSize(-1),
-		nats.ConnectHandler(func(*nats.Conn) { b.connected() }),
-		nats.ReconnectHandler(func(*nats.Conn) { b.connected() }),
+		nats.ConnectHandler(b.connected),
+		nats.ReconnectHandler(b.connected),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			b.link.set(false, err)
 			b.log.Warn("NATS connection lost", "error", err)
@@ -158,9 +158,10 @@ func (b *Bus) natsOptions() ([]nats.Option, error) {
 	return opts, nil
 }
 
-func (b *Bus) connected() {
+// connected may run before Connect has set b.nc.
+func (b *Bus) connected(nc *nats.Conn) {
 	b.link.set(true, nil)
-	b.log.Info("NATS connected", "server", b.nc.ConnectedUrlRedacted())
+	b.log.Info("NATS connected", "server", nc.ConnectedUrlRedacted())
 }
 
 // Healthy reports whether the bus can carry messages now, and in words why
@@ -233,8 +234,8 @@ func (b *Bus) Close(ctx context.Context) error {
 		return nil
 	}
 	var errs []error
-	for i := len(members) - 1; i >= 0; i-- {
-		errs = append(errs, members[i].Stop(ctx))
+	for _, m := range slices.Backward(members) {
+		errs = append(errs, m.Stop(ctx))
 	}
 	b.cancel()
 	<-b.kept

@@ -368,10 +368,12 @@ func ExampleBus_ConsumeJobs() {
 	defer b.Close(ctx)
 	_, _ = b.ConsumeJobs(ctx, bus.ConsumeOptions{
 		Durable: bus.CompactorDurable,
-		OnDead: func(ctx context.Context, j bus.Job, d bus.Delivery, cause error) error {
-			return nil // write it down in Postgres
+		OnDead: func(_ context.Context, j bus.Job, _ bus.Delivery, cause error) error {
+			fmt.Println("given up:", j.SID, cause) // write it down in Postgres
+			return nil
 		},
-	}, func(ctx context.Context, j bus.Job, d bus.Delivery) error {
-		return nil // plan, summarize, commit in epoch j.Epoch
+	}, func(_ context.Context, j bus.Job, _ bus.Delivery) error {
+		fmt.Println("compact", j.SID, "in epoch", j.Epoch)
+		return nil
 	})
 }

@@ -56,8 +56,8 @@ func (c *Consumer) deliver(msg jetstream.Msg, from incarnation) {
 		log.Error("job given up", "error", err)
 		c.answer(from, func() error { return msg.TermWithReason("given up") }, &n.dead)
 	case stopping:
-		c.pulling.Lock()
-		c.pulling.Unlock() //nolint:staticcheck // waits for the pulls to end
+		c.pulling.Lock() // waits for the pulls to end
+		c.pulling.Unlock()
 		c.answer(from, msg.Nak, &n.returned)
 	default:
 		delay := c.opts.Backoff.Delay(d.Count)

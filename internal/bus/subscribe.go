@@ -168,7 +168,7 @@ func (s *Subscription) place(ctx context.Context) (gap bool, err error) {
 	}
 	stream, err := s.bus.js.Stream(ctx, EventsStream)
 	if gone(err) {
-		if inc, err = s.bus.topo.recreate(ctx, inc); err == nil {
+		if _, err = s.bus.topo.recreate(ctx, inc); err == nil {
 			stream, err = s.bus.js.Stream(ctx, EventsStream)
 		}
 	}

@@ -2,7 +2,9 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -97,11 +99,42 @@ func (t *topology) create(ctx context.Context, enough func(incarnation) bool) (i
 func (t *topology) apply(ctx context.Context, next *incarnation) error {
 	created := [2]*time.Time{&next.jobs, &next.events}
 	for i, cfg := range streamConfigs(t.replicas) {
-		s, err := t.js.CreateOrUpdateStream(ctx, cfg)
+		s, err := t.stream(ctx, cfg)
 		if err != nil {
 			return fmt.Errorf("bus: stream %s: %w", cfg.Name, err)
 		}
 		*created[i] = s.CachedInfo().Created
 	}
 	return nil
+}
+
+// stream writes only what is not as wanted. An update is a consensus round in a
+// cluster, every node looks after every reconnect, and the server (2.15.3) has a
+// data race between a stream's update and the creation of its consumers.
+func (t *topology) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
+	s, err := t.js.Stream(ctx, cfg.Name)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		// Equal configurations created at once by several nodes are one stream.
+		return t.js.CreateStream(ctx, cfg)
+	case err != nil:
+		return nil, err
+	case sameStream(s.CachedInfo().Config, cfg):
+		return s, nil
+	}
+	return t.js.UpdateStream(ctx, cfg)
+}
+
+// sameStream compares what this package sets; the server adds defaults.
+func sameStream(have, want jetstream.StreamConfig) bool {
+	return slices.Equal(have.Subjects, want.Subjects) &&
+		have.Description == want.Description &&
+		have.Retention == want.Retention &&
+		have.Discard == want.Discard &&
+		have.Storage == want.Storage &&
+		have.MaxAge == want.MaxAge &&
+		have.MaxMsgs == want.MaxMsgs &&
+		have.MaxMsgSize == want.MaxMsgSize &&
+		have.Duplicates == want.Duplicates &&
+		have.Replicas == want.Replicas
 }

@@ -98,6 +98,8 @@ func TestWipedMidLoad(t *testing.T) {
 				}
 			}
 			receive(t, swept, "end of debt")
+			mu.Lock() // old attempts may still come
+			defer mu.Unlock()
 			if len(owed) != 0 {
 				t.Errorf("%d jobs still owed", len(owed))
 			}

@@ -4,6 +4,7 @@ package bustest
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -13,11 +14,17 @@ import (
 const patience = 30 * time.Second
 
 // Start runs a server without a listener until the test ends.
-func Start(t testing.TB) *bus.Embedded { return start(t, "") }
+func Start(t testing.TB) *bus.Embedded {
+	t.Helper()
+	return start(t, "")
+}
 
 // StartTCP runs a server that also listens on a loopback port, the same one
 // after each restart.
-func StartTCP(t testing.TB) *bus.Embedded { return start(t, "127.0.0.1:0") }
+func StartTCP(t testing.TB) *bus.Embedded {
+	t.Helper()
+	return start(t, "127.0.0.1:0")
+}
 
 func start(t testing.TB, listen string) *bus.Embedded {
 	t.Helper()
@@ -65,7 +72,7 @@ func Wipe(t testing.TB, e *bus.Embedded) {
 // the test.
 func Connect(t testing.TB, e *bus.Embedded) *bus.Bus {
 	t.Helper()
-	b, err := bus.Connect(context.Background(), bus.Options{InProcess: e, ReconnectWait: 5 * time.Millisecond})
+	b, err := bus.Connect(context.Background(), bus.Options{InProcess: e, ReconnectWait: 5 * time.Millisecond, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
