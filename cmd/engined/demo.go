@@ -108,11 +108,11 @@ func (d *demo) start(ctx context.Context, cfg *config.Config, fast bool) error {
 		return err
 	}
 	cfg.URL, cfg.Key = d.app.URL(), ""
-	d.ok("%s, PostgreSQL %s, ready in %s", cfg.URL, d.app.postgres.Version(), d.c.now().Sub(began).Round(time.Millisecond))
+	d.okf("%s, PostgreSQL %s, ready in %s", cfg.URL, d.app.postgres.Version(), d.c.now().Sub(began).Round(time.Millisecond))
 	return nil
 }
 
-// ok says what holds.
-func (d *demo) ok(format string, args ...any) {
+// okf says what holds.
+func (d *demo) okf(format string, args ...any) {
 	fmt.Fprintf(d.c.out, "   ✓ "+format+"\n", args...)
 }

@@ -43,7 +43,7 @@ func (d *demo) importSession(ctx context.Context) error {
 	if r.New != len(d.sent) || s.Head < int64(r.New) {
 		return fmt.Errorf("demo: %d of %d messages were stored, head %d", r.New, len(d.sent), s.Head)
 	}
-	d.ok("%s stored in %s, %s tokens", plural(r.New, "message"), took.Round(time.Millisecond), thousands(s.Tokens))
+	d.okf("%s stored in %s, %s tokens", plural(r.New, "message"), took.Round(time.Millisecond), thousands(s.Tokens))
 	return nil
 }
 

@@ -30,8 +30,8 @@ func (d *demo) expand(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.ok("summary %d of level %d, %s tokens, was made from %s", newest.ID, newest.Level, thousands(newest.Tokens), plural(len(sources), "source"))
-	d.ok("the live summaries lead back to %s", plural(len(covered), "message"))
+	d.okf("summary %d of level %d, %s tokens, was made from %s", newest.ID, newest.Level, thousands(newest.Tokens), plural(len(sources), "source"))
+	d.okf("the live summaries lead back to %s", plural(len(covered), "message"))
 	return d.complete(ctx, covered)
 }
 
@@ -88,7 +88,7 @@ func (d *demo) complete(ctx context.Context, covered map[int64]bool) error {
 			return fmt.Errorf("demo: message %d is neither shown nor covered nor reported", seq)
 		}
 	}
-	d.ok("every message is shown, covered or reported with its reason")
+	d.okf("every message is shown, covered or reported with its reason")
 	return nil
 }
 
@@ -112,7 +112,7 @@ func (d *demo) verify(ctx context.Context) error {
 			}
 		}
 	}
-	d.ok("as of seq %s the windows are those from before, byte for byte", thousands(d.headThen))
+	d.okf("as of seq %s the windows are those from before, byte for byte", thousands(d.headThen))
 	r, err := d.importFile(ctx, filepath.Join(d.dir, "session.jsonl"))
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (d *demo) verify(ctx context.Context) error {
 	if r.New != 0 || r.AlreadyThere != len(d.sent) {
 		return fmt.Errorf("demo: importing again stored %d messages", r.New)
 	}
-	d.ok("importing the same file again adds nothing")
+	d.okf("importing the same file again adds nothing")
 	return nil
 }
 
@@ -147,6 +147,6 @@ func (d *demo) compareBytes(ctx context.Context) error {
 	if same != len(d.sent) {
 		return fmt.Errorf("demo: %d of %d messages came back", same, len(d.sent))
 	}
-	d.ok("all %s come back byte for byte", plural(same, "message"))
+	d.okf("all %s come back byte for byte", plural(same, "message"))
 	return nil
 }

@@ -64,7 +64,7 @@ func (d *demo) endTurn(ctx context.Context) error {
 	if res.Compaction == contextengine.CompactionNone {
 		return errors.New("demo: the turn left no compaction owed")
 	}
-	d.ok("answered at once, compaction %s", res.Compaction)
+	d.okf("answered at once, compaction %s", res.Compaction)
 	began := d.c.now()
 	s, err := d.awaitEpoch(ctx, res.Epoch)
 	if err != nil {
@@ -72,11 +72,11 @@ func (d *demo) endTurn(ctx context.Context) error {
 	}
 	if d.app != nil {
 		st := d.app.bus.Stats()
-		d.ok("NATS: %d ids published, %s delivered to the worker", st.Published, plural(int64(st.Delivered), "job"))
+		d.okf("NATS: %d ids published, %s delivered to the worker", st.Published, plural(int64(st.Delivered), "job"))
 	}
-	d.ok("epoch %d → %d after %s", res.Epoch, s.Epoch, d.c.now().Sub(began).Round(10*time.Millisecond))
+	d.okf("epoch %d → %d after %s", res.Epoch, s.Epoch, d.c.now().Sub(began).Round(10*time.Millisecond))
 	for _, a := range s.Attempts {
-		d.ok("worker %s: %s in %s", oneLine(a.Worker, 40), oneLine(a.Outcome, 0), a.EndedAt.Sub(a.StartedAt).Round(time.Millisecond))
+		d.okf("worker %s: %s in %s", oneLine(a.Worker, 40), oneLine(a.Outcome, 0), a.EndedAt.Sub(a.StartedAt).Round(time.Millisecond))
 	}
 	return nil
 }
@@ -119,6 +119,6 @@ func (d *demo) lookAfter(ctx context.Context) error {
 	if largest.LeftOut != 0 {
 		return fmt.Errorf("demo: %d messages are neither shown nor summarized", largest.LeftOut)
 	}
-	d.ok("at %s nothing is left out any more", thousands(largest.budget))
+	d.okf("at %s nothing is left out any more", thousands(largest.budget))
 	return nil
 }

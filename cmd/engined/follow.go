@@ -18,7 +18,7 @@ func (c *cli) follow(ctx context.Context, cl *client.Client, key string, last *i
 			return see(e)
 		})
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // the user ended it; that broke the stream
 		}
 		var p *client.Problem
 		if errors.As(err, &p) && p.Status < 500 {

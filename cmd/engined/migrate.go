@@ -70,7 +70,7 @@ func (c *cli) migrationStatus(ctx context.Context, cfg config.Config, asJSON boo
 		} else {
 			pending++
 		}
-		t.row(fmt.Sprint(m.Version), m.Name, when)
+		t.row(seqText(m.Version), m.Name, when)
 	}
 	if asJSON {
 		err = printJSON(c.out, rows)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -91,7 +92,7 @@ func (c *cli) showSummaries(summaries []client.Summary) error {
 		if s.Live {
 			live = "yes"
 		}
-		t.row(fmt.Sprint(s.ID), live, fmt.Sprint(s.Level), thousands(s.Epoch), orDash(s.Tokens), oneLine(s.Text, room(c.out, 45)))
+		t.row(seqText(s.ID), live, thousands(s.Level), thousands(s.Epoch), orDash(s.Tokens), oneLine(s.Text, room(c.out, 45)))
 	}
 	return t.flush()
 }
@@ -100,7 +101,7 @@ func (c *cli) showSummaries(summaries []client.Summary) error {
 func eachMember(raw json.RawMessage, visit func(name string, value json.RawMessage)) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
-		return fmt.Errorf("the node's answer is not an object")
+		return errors.New("the node's answer is not an object")
 	}
 	for dec.More() {
 		name, err := dec.Token()

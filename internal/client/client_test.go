@@ -152,7 +152,7 @@ func TestCursors(t *testing.T) {
 func TestReadyTellsWhatIsNot(t *testing.T) {
 	t.Parallel()
 	c := node(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(503)
+		w.WriteHeader(http.StatusServiceUnavailable)
 		io.WriteString(w, `{"title":"Not ready","detail":"postgres: away"}`)
 	})
 	ready, detail, err := c.Ready(t.Context())
