@@ -118,7 +118,8 @@ CREATE TABLE compaction_debt (
     budget          bigint      NOT NULL,
     attempts        integer     NOT NULL DEFAULT 0,
     last_error      text,
-    next_attempt_at timestamptz NOT NULL DEFAULT now(),
+    -- The node that wrote the debt publishes it at once; the sweep comes later.
+    next_attempt_at timestamptz NOT NULL DEFAULT now() + interval '3 seconds',
     created_at      timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (tenant_id, sid)
 );
