@@ -191,6 +191,10 @@ func (c *Consumer) work(ctx context.Context) (jobs int, err error) {
 	defer it.Stop()
 	for {
 		c.pulling.RLock()
+		if ctx.Err() != nil { // Next would send a pull all the same
+			c.pulling.RUnlock()
+			return jobs, context.Cause(ctx)
+		}
 		msg, err := it.Next(jetstream.NextContext(ctx))
 		if err != nil && c.pull.Err() != nil {
 			c.handBack(it, from)
