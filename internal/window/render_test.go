@@ -61,7 +61,7 @@ func TestSummaryIsMarkedAsData(t *testing.T) {
 		if got.Role != "compactionSummary" || got.TokensBefore != 1200 || got.Timestamp != 99 {
 			t.Errorf("got %+v", got)
 		}
-		if !strings.Contains(got.Summary, "untrusted") || !strings.Contains(got.Summary, `He said "hi" & <left>.`) {
+		if !strings.Contains(got.Summary, "Untrusted") || !strings.Contains(got.Summary, `He said "hi" & <left>.`) {
 			t.Errorf("summary = %q", got.Summary)
 		}
 	})
