@@ -32,6 +32,13 @@ SELECT e.seq, e.body FROM events e
 WHERE e.tenant_id = @tenant_id AND e.sid = @sid AND e.type = @type AND e.type <> 1 AND e.seq <= @upto::bigint
 ORDER BY e.seq DESC LIMIT 1;
 
+-- name: CountOthers :one
+-- How many events of a run of seqs are no messages. There are few of them, and
+-- seqs have no gaps, so the messages need not be looked at to be counted.
+SELECT count(*) FROM events
+WHERE tenant_id = @tenant_id AND sid = @sid AND type <> 1
+  AND seq >= @first::bigint AND seq <= @last::bigint;
+
 -- name: PathHashes :many
 SELECT seq, payload_hash FROM events
 WHERE tenant_id = @tenant_id AND sid = @sid AND type = 1 AND seq > @after::bigint

@@ -48,8 +48,11 @@ type material struct {
 	entries []window.Entry
 	loaded  int64
 	older   bool
-	bodies  map[int64][]byte
-	texts   map[int64]string
+	// earlier counts the uncovered messages of the path before earlierOf.
+	earlier   int64
+	earlierOf int64
+	bodies    map[int64][]byte
+	texts     map[int64]string
 }
 
 func (w *windows) assemble(ctx context.Context, p contextengine.AssembleParams) (contextengine.AssembleResult, *store.Answer, error) {
@@ -75,7 +78,10 @@ func (w *windows) assemble(ctx context.Context, p contextengine.AssembleParams) 
 	}
 	addition := guidance(p.AvailableTools, m.state)
 	in := w.input(m, s, budget-tokens.Text(addition))
-	if m, err = w.reach(ctx, s, m, &in); err != nil {
+	if m, err = w.reach(ctx, s, m, &in, p.Explain); err != nil {
+		return none, nil, err
+	}
+	if m, err = w.countEarlier(ctx, s, m); err != nil {
 		return none, nil, err
 	}
 	plan := window.Build(in)
@@ -91,7 +97,7 @@ func (w *windows) assemble(ctx context.Context, p contextengine.AssembleParams) 
 		ContextProjection: &contextengine.ContextProjection{
 			Mode: "per_turn", Epoch: plan.EpochLabel, Fingerprint: plan.Fingerprint,
 		},
-		Head: m.head, Epoch: m.epoch, OverBudget: plan.Over, LeftOut: countTrimmed(plan),
+		Head: m.head, Epoch: m.epoch, OverBudget: plan.Over, LeftOut: m.leftOut(plan),
 	}
 	if p.Explain {
 		res.Explanation = explain(plan)
@@ -194,10 +200,11 @@ func summaryOf(l *events.LiveSummary) window.Summary {
 	}
 }
 
-// reach reads older facts until the plan would be the same with all of them.
-func (w *windows) reach(ctx context.Context, s store.Session, m *material, in *window.Input) (*material, error) {
+// reach reads older facts until the plan would be the same with all of them;
+// all of them, where each is to be explained.
+func (w *windows) reach(ctx context.Context, s store.Session, m *material, in *window.Input, all bool) (*material, error) {
 	since := m.state.FirstUncovered()
-	for page := firstFactsPage; window.NeedMore(*in); page = min(2*page, lastFactsPage) {
+	for page := firstFactsPage; window.NeedMore(*in) || all && in.Older; page = min(2*page, lastFactsPage) {
 		facts, err := w.cfg.Log.Facts(ctx, s.Tenant, m.sid, m.loaded-1, since, page)
 		if err != nil {
 			return nil, err
@@ -264,16 +271,6 @@ func (w *windows) render(ctx context.Context, s store.Session, m *material, plan
 		return nil, nil, err
 	}
 	return msgs, &next, nil
-}
-
-func countTrimmed(plan window.Plan) int {
-	n := 0
-	for _, l := range plan.LeftOut {
-		if l.Reason == window.Trimmed || l.Reason == window.SummaryNoRoom {
-			n++
-		}
-	}
-	return n
 }
 
 func explain(plan window.Plan) []contextengine.Explanation {

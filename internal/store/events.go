@@ -93,6 +93,20 @@ func (s *Store) NewestOfType(ctx context.Context, tenant string, sid uuid.UUID, 
 	return r.Seq, r.Body, nil
 }
 
+// CountMessages counts the messages in runs of seqs that all exist. Its cost
+// follows the number of other events.
+func (s *Store) CountMessages(ctx context.Context, tenant string, sid uuid.UUID, runs []events.Range) (int64, error) {
+	var n int64
+	for _, r := range runs {
+		others, err := s.q.CountOthers(ctx, db.CountOthersParams{TenantID: tenant, SID: sid, First: r.From, Last: r.To})
+		if err != nil {
+			return 0, readErr("events", err)
+		}
+		n += r.To - r.From + 1 - others
+	}
+	return n, nil
+}
+
 // MessageHash is the identity of a stored message's content.
 type MessageHash struct {
 	Seq  int64

@@ -78,6 +78,37 @@ func (q *Queries) Checkpoint(ctx context.Context, arg CheckpointParams) (Checkpo
 	return i, err
 }
 
+const countOthers = `-- name: CountOthers :one
+SELECT count(*) FROM events
+WHERE tenant_id = $1 AND sid = $2 AND type <> 1
+  AND seq >= $3::bigint AND seq <= $4::bigint
+`
+
+type CountOthersParams struct {
+	TenantID string
+	SID      uuid.UUID
+	First    int64
+	Last     int64
+}
+
+// How many events of a run of seqs are no messages. There are few of them, and
+// seqs have no gaps, so the messages need not be looked at to be counted.
+//
+//	SELECT count(*) FROM events
+//	WHERE tenant_id = $1 AND sid = $2 AND type <> 1
+//	  AND seq >= $3::bigint AND seq <= $4::bigint
+func (q *Queries) CountOthers(ctx context.Context, arg CountOthersParams) (int64, error) {
+	row := q.db.QueryRow(ctx, countOthers,
+		arg.TenantID,
+		arg.SID,
+		arg.First,
+		arg.Last,
+	)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const eventsAfter = `-- name: EventsAfter :many
 SELECT e.seq, e.type, e.parent_seq, e.epoch, coalesce(e.gateway, '') AS gateway,
        coalesce(e.host_session_id, '') AS host_session_id, coalesce(b.body, e.body)::bytea AS body,
