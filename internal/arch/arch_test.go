@@ -189,8 +189,7 @@ func list(t *testing.T) []pkg {
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=Dir,ImportPath,Imports,Deps,Doc,GoFiles", module+"/...")
 	out, err := cmd.Output()
 	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			t.Fatalf("go list: %s", exit.Stderr)
 		}
 		t.Fatalf("go list: %v", err)

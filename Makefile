@@ -1,0 +1,123 @@
+# `make` lists the targets. Everything that is built for the work on the code
+# goes to .tmp, everything for its use to bin.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --warn-undefined-variables --no-builtin-rules --no-print-directory
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS := -s -w -X main.release=$(VERSION)
+
+# What the tests run on, and how: make test PKG=./internal/store ARGS='-run Append -v'
+PKG ?= ./...
+ARGS ?=
+# The packages where goroutines meet, for the race detector.
+RACE ?= ./internal/api/... ./internal/bus/... ./internal/devpg/... ./internal/engine/... ./internal/store/... ./internal/testdb/... ./internal/worker/... ./cmd/...
+FUZZTIME ?= 5s
+BENCHTIME ?= 1s
+
+TOOLS := $(CURDIR)/.tmp/bin
+GOLANGCI := $(TOOLS)/golangci-lint
+SQLC := $(TOOLS)/sqlc
+GOFUMPT := $(TOOLS)/gofumpt
+GENERATED := internal/store/db docs/openapi.json docs/configuration.md
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-16s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: need-go ## Build bin/engined, a static binary
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/engined ./cmd/engined
+
+.PHONY: test
+test: need-go need-postgres ## Run all tests; PKG and ARGS narrow them
+	go test -timeout 10m $(ARGS) $(PKG)
+
+.PHONY: test-race
+test-race: need-go need-postgres need-cc ## Run the concurrent packages' tests under the race detector
+	CGO_ENABLED=1 go test -race -timeout 15m $(ARGS) $(RACE)
+
+.PHONY: lint
+lint: need-go ## Run golangci-lint, built on first use; go vet alone where it cannot be built
+	@if $(MAKE) $(GOLANGCI); then $(GOLANGCI) run ./...; \
+	elif [ -n "$${CI:-}" ]; then echo 'lint: golangci-lint could not be built' >&2; exit 1; \
+	else echo 'lint: golangci-lint could not be built (no network?): running go vet instead' >&2; go vet ./...; fi
+
+.PHONY: fmt
+fmt: need-go $(GOFUMPT) ## Format the Go code
+	$(GOFUMPT) -l -w $$(git ls-files --cached --others --exclude-standard '*.go')
+
+.PHONY: generate
+generate: need-go $(SQLC) build ## Write what is generated: queries, the OpenAPI document, the settings' table
+	$(SQLC) generate
+	go test ./internal/api -run OpenAPI -count=1 -update
+	bin/engined config --markdown > .tmp/configuration.md
+	mv .tmp/configuration.md docs/configuration.md
+
+.PHONY: generate-check
+generate-check: generate ## Fail when what is generated is stale
+	@stale=$$(git status --porcelain -- $(GENERATED)); if [ -n "$$stale" ]; then \
+		echo "$$stale"; git --no-pager diff -- $(GENERATED) | head -100; \
+		echo 'generated code is stale: run make generate and commit what it wrote' >&2; exit 1; fi
+
+.PHONY: demo
+demo: build need-postgres ## Show the whole cycle on a real transcript
+	bin/engined demo
+
+.PHONY: bench
+bench: need-go need-postgres ## Run the benchmarks; PKG narrows them
+	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(ARGS) $(PKG)
+
+.PHONY: fuzz
+fuzz: need-go ## Run each fuzz test for FUZZTIME
+	@git grep -h -o -n --untracked -E '^func Fuzz[A-Za-z0-9_]+' -- '*_test.go' >/dev/null || { echo 'fuzz: there are no fuzz tests' >&2; exit 1; }
+	@git grep -o --untracked -E '^func Fuzz[A-Za-z0-9_]+' -- '*_test.go' | while IFS=: read -r file func; do \
+		name=$${func#func }; echo "fuzz $$(dirname $$file) $$name"; \
+		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "./$$(dirname $$file)" </dev/null; \
+	done
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf bin .tmp
+
+# The tools have modules of their own, so that they add nothing to ours.
+
+$(GOLANGCI): tools/lint/go.mod
+	@echo 'building golangci-lint (once; a few minutes)'
+	go build -C tools/lint -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $@
+
+$(SQLC): tools/go.mod
+	@echo 'building sqlc (once)'
+	CGO_ENABLED=0 go build -C tools -o $@ github.com/sqlc-dev/sqlc/cmd/sqlc
+	@touch $@
+
+$(GOFUMPT): tools/go.mod
+	CGO_ENABLED=0 go build -C tools -o $@ mvdan.cc/gofumpt
+	@touch $@
+
+# What must be there, or a sentence on how to get it.
+
+.PHONY: need-go
+need-go:
+	@command -v go >/dev/null || { echo 'Go 1.26 or newer is needed: see https://go.dev/dl' >&2; exit 1; }
+
+.PHONY: need-cc
+need-cc:
+	@command -v "$$(go env CC)" >/dev/null || { echo 'the race detector needs a C compiler: install gcc or clang' >&2; exit 1; }
+
+.PHONY: need-postgres
+need-postgres:
+	@if [ -n "$${DATABASE_URL:-}$${ENGINED_PG_BIN:-}" ] || command -v postgres >/dev/null || command -v npm >/dev/null \
+		|| compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || compgen -G '/usr/pgsql-*/bin/postgres' >/dev/null \
+		|| compgen -G '/usr/libexec/postgresql*/postgres' >/dev/null || compgen -G '/var/cache/engined/postgres/*/native/bin/postgres' >/dev/null \
+		|| compgen -G '/opt/homebrew/opt/postgresql*/bin/postgres' >/dev/null || compgen -G '/usr/local/opt/postgresql*/bin/postgres' >/dev/null \
+		|| compgen -G "$${HOME:-/}/Library/Caches/engined/postgres/*/native/bin/postgres" >/dev/null \
+		|| compgen -G "$${XDG_CACHE_HOME:-$${HOME:-/}/.cache}/engined/postgres/*/native/bin/postgres" >/dev/null; then :; else \
+		echo 'a Postgres server is needed, nothing has to be set up: install its binaries' >&2; \
+		echo '  Debian, Ubuntu: apt-get install postgresql     Fedora: dnf install postgresql-server postgresql-contrib' >&2; \
+		echo '  macOS: brew install postgresql@17              or npm, with which they are fetched' >&2; \
+		echo 'or set ENGINED_PG_BIN to their directory, or DATABASE_URL to a running server' >&2; exit 1; fi
