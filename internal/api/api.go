@@ -2,7 +2,6 @@ package api
 
 import (
 	"crypto/rand"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -83,7 +82,7 @@ func (a *API) route(ops []*operation) {
 	for path, m := range paths {
 		a.mux.Handle(path, a.dispatch(path, m))
 	}
-	lost := &operation{path: "other", public: true, serve: func(c *call) error {
+	lost := &operation{path: "other", public: true, serve: func(*call) error {
 		return kindNotFound.problem("no such path; a session key in a path is percent-encoded, / as %2F")
 	}}
 	lost.observe = a.metrics.observer(lost.path, "any")
@@ -117,7 +116,7 @@ func (a *API) dispatch(path string, m methods) http.Handler {
 			c.w.WriteHeader(http.StatusNoContent)
 			return nil
 		}
-		return kindMethod.problem(fmt.Sprintf("allowed here: %s", allow))
+		return kindMethod.problem("allowed here: " + allow)
 	}}
 	other.observe = a.metrics.observer(path, "other")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -33,7 +33,10 @@ func recycle(pool *sync.Pool, b *bytes.Buffer) {
 
 // decode reads the body, at most limit bytes of it, into v. Unknown members
 // are ignored. Every fault is a problem that names its place.
-func (c *call) decode(limit int64, v any) error {
+func (c *call) decode(limit int64, v any) error { return c.decodeBig(limit, v, big{}) }
+
+// decodeBig is decode for a body that is mostly messages.
+func (c *call) decodeBig(limit int64, v any, messages big) error {
 	buf, err := c.readBody(limit)
 	if err != nil {
 		return err
@@ -51,6 +54,9 @@ func (c *call) decode(limit int64, v any) error {
 		p := kindMalformed.problem("the body is not valid UTF-8")
 		p.Offset = invalidAt(body)
 		return p
+	}
+	if messages.take != nil && messages.unmarshal(body, v) {
+		return nil
 	}
 	if err := json.Unmarshal(body, v); err != nil {
 		return decodeProblem(err)

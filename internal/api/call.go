@@ -169,7 +169,7 @@ func (c *call) named(from contextengine.Session) contextengine.Session {
 
 // requestID is the caller's own, if it is short and plain, else a new one.
 func (a *API) requestID(r *http.Request) string {
-	if id := r.Header.Get("X-Request-Id"); id != "" && len(id) <= 64 && plainID(id) {
+	if id := r.Header.Get("X-Request-ID"); id != "" && len(id) <= 64 && plainID(id) {
 		return id
 	}
 	return a.idPrefix + strconv.FormatUint(a.ids.Add(1), 36)

@@ -49,6 +49,8 @@ type Log interface {
 	CompactionCount(ctx context.Context, tenant string, sid uuid.UUID) (int64, error)
 }
 
+var _ Log = (*store.Store)(nil)
+
 // Waker tells a stream that its session (or, with key "", its tenant) may have
 // something new. It may lose signals: streams look for themselves as well.
 type Waker interface {

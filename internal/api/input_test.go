@@ -33,6 +33,7 @@ func posts() map[string]string {
 const known = "/v1/sessions/known"
 
 func withSession(t testing.TB, change func(*api.Config)) (*fake, *api.API) {
+	t.Helper()
 	f := newFake()
 	f.put("default", "known", 1, []byte(`{"role":"user","content":"hi"}`))
 	return f, newAPI(t, f, change)
@@ -178,7 +179,7 @@ func TestBrokenContract(t *testing.T) {
 	}
 	bodies := posts()
 	for field, c := range members {
-		for _, route := range strings.Fields(c.routes) {
+		for route := range strings.FieldsSeq(c.routes) {
 			for _, v := range c.values {
 				var body map[string]json.RawMessage
 				if err := json.Unmarshal([]byte(bodies[route]), &body); err != nil {

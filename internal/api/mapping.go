@@ -12,8 +12,7 @@ import (
 // problemOf says in the API's words what went wrong. An error that nobody
 // foresaw is internal: its text stays in the log.
 func problemOf(err error) *Problem {
-	var p *Problem
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*Problem](err); ok {
 		return p
 	}
 	if p := refusal(err); p != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -74,7 +75,7 @@ func serveReady(c *call) error {
 
 // ownPages are what the API serves about itself: they are not in its document.
 func (a *API) ownPages(doc []byte) []*operation {
-	page := docsPage(doc)
+	page := sync.OnceValue(func() []byte { return docsPage(doc) })
 	pages := []*operation{
 		get("/openapi.json", "", "", "", func(c *call) error {
 			return c.send(doc)
@@ -82,7 +83,7 @@ func (a *API) ownPages(doc []byte) []*operation {
 		get("/docs", "", "", "", func(c *call) error {
 			c.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			c.w.Header()["Content-Security-Policy"] = pagePolicy
-			return c.send(page)
+			return c.send(page())
 		}),
 		get("/{$}", "", "", "", func(c *call) error {
 			if a.cfg.Console != nil {

@@ -79,7 +79,7 @@ func describe(op *operation, schemas *schemas, problem *huma.Schema) *huma.Opera
 	if !op.public {
 		o.Security = []map[string][]string{{"key": {}}}
 	}
-	for _, segment := range strings.Split(op.path, "/") {
+	for segment := range strings.SplitSeq(op.path, "/") {
 		switch segment {
 		case "{key}":
 			least, most := 1, schemas.limits.KeyBytes

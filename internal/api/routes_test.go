@@ -179,7 +179,7 @@ func TestEveryAnswerIsGuarded(t *testing.T) {
 		}
 	}
 	for id, kept := range map[string]bool{"abc-1": true, "a b": false, strings.Repeat("x", 65): false, "\xff": false} {
-		if got := ask(a, http.MethodGet, "/healthz", "", "X-Request-Id", id).Header().Get("X-Request-Id"); (got == id) != kept {
+		if got := ask(a, http.MethodGet, "/healthz", "", "X-Request-ID", id).Header().Get("X-Request-ID"); (got == id) != kept {
 			t.Errorf("request id %q became %q", id, got)
 		}
 	}

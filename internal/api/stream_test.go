@@ -45,7 +45,7 @@ func follow(t *testing.T, s *httptest.Server, path string, headers ...string) *f
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ct := res.Header.Get("Content-Type"); res.StatusCode != 200 || ct != "text/event-stream" || res.Header.Get("X-Accel-Buffering") != "no" {
+	if ct := res.Header.Get("Content-Type"); res.StatusCode != http.StatusOK || ct != "text/event-stream" || res.Header.Get("X-Accel-Buffering") != "no" {
 		t.Fatalf("%s: %d %s", path, res.StatusCode, ct)
 	}
 	f := &follower{t: t, lines: bufio.NewReader(res.Body), cancel: func() { cancel(); res.Body.Close() }}
@@ -202,7 +202,7 @@ func TestStreamHeartbeatsAndPolls(t *testing.T) {
 	stream := follow(t, s, "/v1/sessions/s/events/stream")
 	defer stream.cancel()
 	stream.row()
-	for !stream.frame().comment { //nolint:revive // waits for a heartbeat
+	for !stream.frame().comment { // wait for a heartbeat
 	}
 	f.put("default", "s", events.MessageAppended, []byte(`{}`))
 	if id, _ := stream.row(); id != "2" {
@@ -300,7 +300,7 @@ func TestStreamsAreCounted(t *testing.T) {
 	other.cancel()
 	one.cancel()
 	// The place is free once the server has seen the client leave.
-	for ask(a, http.MethodHead, "/v1/feed/stream", "", "Tenant", "a").Code != 200 { //nolint:revive // waits
+	for ask(a, http.MethodHead, "/v1/feed/stream", "", "Tenant", "a").Code != 200 { // wait
 	}
 }
 

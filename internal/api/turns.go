@@ -46,7 +46,7 @@ func (c *call) batchBytes() int64 { return c.api.cfg.Limits.BatchBytes + envelop
 
 func serveIngest(c *call) error {
 	var p contextengine.IngestParams
-	if err := c.decode(c.api.cfg.Limits.MessageBytes+envelopeBytes, &p); err != nil {
+	if err := c.decodeBig(c.api.cfg.Limits.MessageBytes+envelopeBytes, &p, c.liftMessage(&p.Message)); err != nil {
 		return err
 	}
 	k := c.check()
@@ -84,7 +84,7 @@ func serveIngestBatch(c *call) error {
 		Messages:        c.newMessages(),
 		IdempotencyKeys: stringList{field: "idempotencyKeys", most: c.api.cfg.Limits.BatchMessages},
 	}
-	if err := c.decode(c.batchBytes(), &body); err != nil {
+	if err := c.decodeBig(c.batchBytes(), &body, c.liftMessages(&body.Messages)); err != nil {
 		return err
 	}
 	p := body.IngestBatchParams
@@ -115,7 +115,7 @@ func serveBootstrap(c *call) error {
 		contextengine.BootstrapParams
 		Messages messageList `json:"messages"`
 	}{Messages: c.newMessages()}
-	if err := c.decode(c.batchBytes(), &body); err != nil {
+	if err := c.decodeBig(c.batchBytes(), &body, c.liftMessages(&body.Messages)); err != nil {
 		return err
 	}
 	p := body.BootstrapParams
@@ -141,7 +141,7 @@ func serveCommitTurn(c *call) error {
 		contextengine.CommitTurnParams
 		Messages messageList `json:"messages"`
 	}{Messages: c.newMessages()}
-	if err := c.decode(c.batchBytes(), &body); err != nil {
+	if err := c.decodeBig(c.batchBytes(), &body, c.liftMessages(&body.Messages)); err != nil {
 		return err
 	}
 	p := body.CommitTurnParams
@@ -173,7 +173,7 @@ func serveAfterTurn(c *call) error {
 		Messages              messageList `json:"messages"`
 		PrePromptMessageCount *int        `json:"prePromptMessageCount"`
 	}{Messages: c.newMessages()}
-	if err := c.decode(c.batchBytes(), &body); err != nil {
+	if err := c.decodeBig(c.batchBytes(), &body, c.liftMessages(&body.Messages)); err != nil {
 		return err
 	}
 	p := body.AfterTurnParams

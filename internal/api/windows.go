@@ -32,7 +32,7 @@ func serveAssemble(c *call) error {
 		Messages:       c.newMessages(),
 		AvailableTools: stringList{field: "availableTools", most: c.api.cfg.Limits.BatchMessages},
 	}
-	if err := c.decode(c.batchBytes(), &body); err != nil {
+	if err := c.decodeBig(c.batchBytes(), &body, c.liftMessages(&body.Messages)); err != nil {
 		return err
 	}
 	p := body.AssembleParams
