@@ -39,6 +39,9 @@ type Config struct {
 
 	HealthListen        string
 	WorkerConcurrency   int
+	AckWait             time.Duration
+	SweepInterval       time.Duration
+	SweepLease          time.Duration
 	CompactionThreshold float64
 	CompactionTarget    float64
 	CompactionTail      float64

@@ -47,7 +47,7 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return duration(&c.RequestTimeout) },
 		},
 		{
-			Name: "compact-timeout", Default: "2m0s", Scope: Node,
+			Name: "compact-timeout", Default: "3m0s", Scope: Node,
 			Usage: "longest time for a call of compact",
 			bind:  func(c *Config) Value { return duration(&c.CompactTimeout) },
 		},
@@ -150,6 +150,21 @@ func Options() []Option {
 			Name: "worker-concurrency", Default: "2", Scope: Working,
 			Usage: "compactions at one time",
 			bind:  func(c *Config) Value { return count(&c.WorkerConcurrency, 1, 256) },
+		},
+		{
+			Name: "ack-wait", Default: "30s", Scope: Working,
+			Usage: "how long a worker may be silent before its job goes to another; the same for all workers",
+			bind:  func(c *Config) Value { return duration(&c.AckWait) },
+		},
+		{
+			Name: "sweep-interval", Default: "5s", Scope: Working,
+			Usage: "pause between looks for compactions that are owed and that no job stands for",
+			bind:  func(c *Config) Value { return duration(&c.SweepInterval) },
+		},
+		{
+			Name: "sweep-lease", Default: "1m0s", Scope: Working,
+			Usage: "how long a job that a sweep sent is waited for before it is sent again",
+			bind:  func(c *Config) Value { return duration(&c.SweepLease) },
 		},
 		{
 			Name: "compaction-threshold", Default: "0.75", Scope: Node | Working,
