@@ -1,0 +1,16 @@
+// Append compares ingest over HTTP with the same append called once per
+// transaction: one engined node under a load generator, and pgbench running
+// SELECT append_events(…) with one item, in turns, on the same durable
+// Postgres, in one run.
+//
+//	go build -o bin/engined ./cmd/engined && go run ./bench/append
+//
+// Both sides append equal messages with a new idempotency key each to sessions
+// that exist already; at every level both have the same number of connections.
+// Afterwards the log is checked: as many events as calls were acknowledged,
+// and no gap in any session.
+//
+// The generator, the node and Postgres share the machine, so the numbers count
+// against each other and not by themselves. The CPU columns say where the time
+// went; they are less moved by what else the machine does.
+package main
