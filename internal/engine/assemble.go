@@ -67,7 +67,7 @@ func (w *windows) assemble(ctx context.Context, p contextengine.AssembleParams) 
 	}
 	s, m, err := w.load(ctx, p)
 	if errors.Is(err, contextengine.ErrUnknownSession) {
-		return contextengine.AssembleResult{Messages: []json.RawMessage{}, Epoch: 1}, nil, nil
+		return w.empty(p), nil, nil
 	}
 	if err != nil {
 		return none, nil, err
@@ -103,6 +103,20 @@ func (w *windows) assemble(ctx context.Context, p contextengine.AssembleParams) 
 		res.Explanation = explain(plan)
 	}
 	return res, w.answer(s, m, p, budget, res), nil
+}
+
+// empty is the window of a session that nobody has written to: that of the
+// first epoch, without messages. Asking creates nothing.
+func (w *windows) empty(p contextengine.AssembleParams) contextengine.AssembleResult {
+	budget := w.cfg.DefaultBudget
+	if p.TokenBudget != nil {
+		budget = *p.TokenBudget
+	}
+	plan := window.Build(w.input(&material{epoch: 1, state: events.FirstState()}, store.Session{}, budget))
+	return contextengine.AssembleResult{
+		Messages: []json.RawMessage{}, Epoch: 1,
+		ContextProjection: &contextengine.ContextProjection{Mode: "per_turn", Epoch: plan.EpochLabel, Fingerprint: plan.Fingerprint},
+	}
 }
 
 // load reads the session and what a window at its head, or as of a seq, is

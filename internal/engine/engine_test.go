@@ -162,7 +162,7 @@ func TestUnknownSessionHasAnEmptyWindowAndIsNotMade(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	res := b.window("nobody", 100)
-	if res.Messages == nil || len(res.Messages) != 0 || res.Head != 0 || res.Epoch != 1 {
+	if res.Messages == nil || len(res.Messages) != 0 || res.Head != 0 || res.Epoch != 1 || res.ContextProjection.Epoch != "1" {
 		t.Errorf("%+v", res)
 	}
 	c := b.compact("nobody", 100)
