@@ -26,6 +26,9 @@ type Options struct {
 	// Replicas of the streams: 1 (the default) on a single server, 3 in a
 	// cluster.
 	Replicas int
+	// Observe creates and changes nothing on the server: for a command that
+	// only looks. Missing streams are then what Healthy tells.
+	Observe bool
 	// CredsFile authenticates by NATS credentials; CAFile, CertFile and
 	// KeyFile by TLS. Empty: not used.
 	CredsFile, CAFile, CertFile, KeyFile string
@@ -96,6 +99,7 @@ func Connect(ctx context.Context, opts Options) (*Bus, error) {
 		return nil, fmt.Errorf("bus: jetstream: %w", err)
 	}
 	b.topo = newTopology(b.js, opts.Replicas, func() uint64 { return b.nc.Stats().Reconnects })
+	b.topo.observe = opts.Observe
 	keepCtx, cancel := context.WithCancel(context.Background())
 	b.cancel = cancel
 	go b.keep(keepCtx)
@@ -128,6 +132,10 @@ func (b *Bus) natsOptions() ([]nats.Option, error) {
 		nats.ReconnectHandler(b.connected),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			b.link.set(false, err)
+			if err == nil && b.closing() {
+				b.log.Debug("NATS connection closed")
+				return
+			}
 			b.log.Warn("NATS connection lost", "error", err)
 		}),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { b.link.note(err) }),
@@ -211,6 +219,13 @@ func (b *Bus) join(m member) error {
 	}
 	b.members = append(b.members, m)
 	return nil
+}
+
+// closing tells whether Close has begun.
+func (b *Bus) closing() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.closed
 }
 
 // leave forgets a member that has ended.

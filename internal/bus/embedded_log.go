@@ -1,9 +1,11 @@
 package bus
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 )
 
@@ -18,10 +20,19 @@ type serverLog struct {
 
 // Noticef demotes the server's start-up chatter.
 func (l *serverLog) Noticef(format string, v ...any) { l.log.Debug(fmt.Sprintf(format, v...)) }
-func (l *serverLog) Warnf(format string, v ...any)   { l.log.Warn(fmt.Sprintf(format, v...)) }
 func (l *serverLog) Errorf(format string, v ...any)  { l.log.Error(fmt.Sprintf(format, v...)) }
 func (l *serverLog) Debugf(format string, v ...any)  { l.log.Debug(fmt.Sprintf(format, v...)) }
 func (l *serverLog) Tracef(format string, v ...any)  { l.log.Debug(fmt.Sprintf(format, v...)) }
+
+// Warnf demotes one warning: that a stream's index is behind its data is how
+// every start after a kill begins, and mended by the time it is said.
+func (l *serverLog) Warnf(format string, v ...any) {
+	text, level := fmt.Sprintf(format, v...), slog.LevelWarn
+	if strings.Contains(text, "Stream state outdated") {
+		level = slog.LevelInfo
+	}
+	l.log.Log(context.Background(), level, text)
+}
 
 func (l *serverLog) Fatalf(format string, v ...any) {
 	err := fmt.Errorf(format, v...)

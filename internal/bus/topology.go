@@ -27,6 +27,7 @@ type incarnation struct {
 type topology struct {
 	js       jetstream.JetStream
 	replicas int
+	observe  bool // look, and write nothing
 	// reconnects numbers the connections, ahead of any callback.
 	reconnects func() uint64
 	making     chan struct{} // held by the one who creates
@@ -114,6 +115,8 @@ func (t *topology) apply(ctx context.Context, next *incarnation) error {
 func (t *topology) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
 	s, err := t.js.Stream(ctx, cfg.Name)
 	switch {
+	case t.observe:
+		return s, err
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		// Equal configurations created at once by several nodes are one stream.
 		return t.js.CreateStream(ctx, cfg)
