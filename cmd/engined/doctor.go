@@ -159,7 +159,7 @@ func checkNATS(ctx context.Context, cfg config.Config) check {
 	ch := check{Name: "nats"}
 	b, err := bus.Connect(ctx, bus.Options{
 		URL: cfg.NATSURL, Name: "engined-doctor", Replicas: cfg.NATSReplicas, CredsFile: cfg.NATSCreds,
-		CAFile: cfg.NATSCA, CertFile: cfg.NATSCert, KeyFile: cfg.NATSKey,
+		CAFile: cfg.NATSCA, CertFile: cfg.NATSCert, KeyFile: cfg.NATSKey, Observe: true,
 	})
 	if err != nil {
 		ch.Detail, ch.Fix = err.Error(), "correct the nats- settings"
@@ -167,7 +167,7 @@ func checkNATS(ctx context.Context, cfg config.Config) check {
 	}
 	defer b.Close(ctx)
 	if ch.OK, ch.Detail = b.Healthy(); !ch.OK {
-		ch.Fix = "is NATS running with JetStream (nats-server -js), and is --nats-url right? Turns are served without it, compactions wait"
+		ch.Fix = "is NATS running with JetStream (nats-server -js), and is --nats-url right? Nodes and workers make missing streams at their start. Turns are served without it, compactions wait"
 	}
 	return ch
 }
