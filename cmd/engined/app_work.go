@@ -63,7 +63,9 @@ func (a *App) startWorker(context.Context) error {
 	host, _ := os.Hostname() // a name only
 	w := worker.New(worker.Config{
 		Debts: a.store, Bus: a.bus, Compactor: a.engine.Compactor, Concurrency: a.cfg.WorkerConcurrency,
-		Name: fmt.Sprintf("%s-%d", host, os.Getpid()), Logger: a.log,
+		SweepInterval: a.cfg.SweepInterval, SweepLease: a.cfg.SweepLease,
+		Consume: bus.ConsumeOptions{AckWait: a.cfg.AckWait},
+		Name:    fmt.Sprintf("%s-%d", host, os.Getpid()), Logger: a.log,
 	})
 	// The worker lives until it is stopped, not as long as the start.
 	if err := w.Start(context.Background()); err != nil {
