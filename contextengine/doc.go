@@ -5,9 +5,9 @@
 // It follows OpenClaw's context engine slot (openclaw 2026.9.6): the required
 // calls are Info, Ingest, Assemble and Compact; every other call is a small
 // interface of its own that an engine implements or not (Bootstrapper,
-// BatchIngester, TurnCommitter, AfterTurner, Maintainer, SubagentHost,
-// Disposer). Field names are the contract's own camelCase, so that the same
-// types are the wire of the HTTP API and of remote engines.
+// BatchIngester, TurnCommitter, AfterTurner, Maintainer, SubagentSpawner,
+// SubagentEnder, Disposer). Field names are the contract's own camelCase, so
+// that the same types are the wire of the HTTP API and of remote engines.
 //
 // Messages are opaque JSON: an engine reads what it needs and never rewrites
 // them. What comes back from Assemble are the stored bytes.

@@ -4,8 +4,12 @@ import "context"
 
 // Engine is what every context engine implements.
 //
-// Calls honour the context's deadline and cancellation. An error means that
-// nothing was changed, except where a method says otherwise.
+// Calls honour the context's deadline and cancellation, which is the host's
+// abort signal, and may come at the same time, also for one session. They do
+// not change what they are given. An error means that nothing was changed,
+// except where a method says otherwise. An error that is neither of this
+// package's nor the context's says that the engine is broken: its host sets it
+// aside.
 type Engine interface {
 	// Info describes the engine. It is constant for the life of the engine.
 	Info() Info

@@ -49,3 +49,20 @@ type InvalidError struct {
 }
 
 func (e *InvalidError) Error() string { return e.Field + ": " + e.Reason }
+
+// EngineFailedError says that an engine broke the contract during a call: it
+// panicked, answered with an error that is nobody else's fault or with a
+// result that cannot be, or did not answer in time. A host meets it only from
+// the calls that the default engine must not answer in another's place
+// (Compact and PrepareSubagentSpawn), or where that one failed too.
+type EngineFailedError struct {
+	EngineID  string
+	Operation string
+	Err       error
+}
+
+func (e *EngineFailedError) Error() string {
+	return fmt.Sprintf("context engine %q failed during %s: %v", e.EngineID, e.Operation, e.Err)
+}
+
+func (e *EngineFailedError) Unwrap() error { return e.Err }

@@ -70,7 +70,10 @@ type IngestBatchResult struct {
 type BootstrapParams struct {
 	Session
 	Expectations
-	Messages []json.RawMessage `json:"messages,omitempty"`
+	SessionTarget   *SessionTarget    `json:"sessionTarget,omitempty"`
+	RuntimeSettings *RuntimeSettings  `json:"runtimeSettings,omitempty"`
+	RuntimeContext  *RuntimeContext   `json:"runtimeContext,omitempty"`
+	Messages        []json.RawMessage `json:"messages,omitempty"`
 }
 
 // BootstrapResult says what the engine took over.
@@ -89,26 +92,19 @@ type CommitTurnParams struct {
 	Expectations
 	// AdvancementKey names the turn; the same key with the same messages is a
 	// duplicate.
-	AdvancementKey string            `json:"advancementKey"`
-	Messages       []json.RawMessage `json:"messages"`
-	IsHeartbeat    bool              `json:"isHeartbeat,omitempty"`
+	AdvancementKey  string            `json:"advancementKey"`
+	Messages        []json.RawMessage `json:"messages"`
+	IsHeartbeat     bool              `json:"isHeartbeat,omitempty"`
+	SessionTarget   *SessionTarget    `json:"sessionTarget,omitempty"`
+	RuntimeSettings *RuntimeSettings  `json:"runtimeSettings,omitempty"`
+	RuntimeContext  *RuntimeContext   `json:"runtimeContext,omitempty"`
 	// Admission and Terminal are the host's anchors of the first and the last
-	// message, kept as sent.
-	Admission      json.RawMessage `json:"admission,omitempty"`
-	Terminal       json.RawMessage `json:"terminal,omitempty"`
-	RuntimeContext *RuntimeContext `json:"runtimeContext,omitempty"`
+	// message, kept as sent: a TurnAdmission and an EntryAnchor.
+	Admission json.RawMessage `json:"admission,omitempty"`
+	Terminal  json.RawMessage `json:"terminal,omitempty"`
 	// TokenBudget and Usage may also arrive in RuntimeContext.
 	TokenBudget *int   `json:"tokenBudget,omitempty"`
 	Usage       *Usage `json:"usage,omitempty"`
-}
-
-// RuntimeContext is the part of the host's open record that engines read.
-type RuntimeContext struct {
-	Provider           string `json:"provider,omitempty"`
-	ModelID            string `json:"modelId,omitempty"`
-	ModelContextWindow *int   `json:"modelContextWindow,omitempty"`
-	TokenBudget        *int   `json:"tokenBudget,omitempty"`
-	CurrentTokenCount  *int   `json:"currentTokenCount,omitempty"`
 }
 
 // TurnStatus tells whether a turn was stored now or before.
@@ -133,12 +129,19 @@ type CommitTurnResult struct {
 type AfterTurnParams struct {
 	Session
 	Expectations
-	Messages              []json.RawMessage `json:"messages"`
-	PrePromptMessageCount int               `json:"prePromptMessageCount"`
-	IsHeartbeat           bool              `json:"isHeartbeat,omitempty"`
-	TokenBudget           *int              `json:"tokenBudget,omitempty"`
-	Usage                 *Usage            `json:"usage,omitempty"`
-	RuntimeContext        *RuntimeContext   `json:"runtimeContext,omitempty"`
+	SessionTarget   *SessionTarget    `json:"sessionTarget,omitempty"`
+	RuntimeSettings *RuntimeSettings  `json:"runtimeSettings,omitempty"`
+	RuntimeContext  *RuntimeContext   `json:"runtimeContext,omitempty"`
+	Messages        []json.RawMessage `json:"messages"`
+	// PrePromptMessageCount is the fence: what stands before it was there when
+	// the turn began. From 0 to len(Messages).
+	PrePromptMessageCount int  `json:"prePromptMessageCount"`
+	IsHeartbeat           bool `json:"isHeartbeat,omitempty"`
+	// AutoCompactionSummary is the text of a compaction that the host itself
+	// made during the turn.
+	AutoCompactionSummary string `json:"autoCompactionSummary,omitempty"`
+	TokenBudget           *int   `json:"tokenBudget,omitempty"`
+	Usage                 *Usage `json:"usage,omitempty"`
 }
 
 // CompactionStatus tells what a turn set in motion.
@@ -174,15 +177,21 @@ func (u Usage) PromptTokens() int { return u.Input + u.CacheRead + u.CacheWrite 
 // AssembleParams asks for a window.
 type AssembleParams struct {
 	Session
+	SessionTarget   *SessionTarget   `json:"sessionTarget,omitempty"`
+	RuntimeSettings *RuntimeSettings `json:"runtimeSettings,omitempty"`
+	RuntimeContext  *RuntimeContext  `json:"runtimeContext,omitempty"`
 	// TokenBudget is a positive number of tokens. Absent: the newest budget
 	// that a turn reported, else the configured default.
 	TokenBudget *int `json:"tokenBudget,omitempty"`
-	// Messages and Prompt are hints. They are never stored.
-	Messages       []json.RawMessage `json:"messages,omitempty"`
-	Prompt         string            `json:"prompt,omitempty"`
-	Model          string            `json:"model,omitempty"`
-	AvailableTools []string          `json:"availableTools,omitempty"`
-	CitationsMode  string            `json:"citationsMode,omitempty"`
+	// Messages and Prompt are hints. They are never stored. Messages is what
+	// the host would show by itself, before the turn's own messages.
+	Messages []json.RawMessage `json:"messages,omitempty"`
+	Prompt   string            `json:"prompt,omitempty"`
+	Model    string            `json:"model,omitempty"`
+	// AvailableTools are the names of the tools that the model has.
+	AvailableTools []string `json:"availableTools,omitempty"`
+	// CitationsMode is the host's setting for citations in recalled memory.
+	CitationsMode string `json:"citationsMode,omitempty"`
 	// AsOfSeq asks for the window as it was when the head was this seq.
 	AsOfSeq *int64 `json:"asOfSeq,omitempty"`
 	// Explain asks for one line of reason per item and per message left out.
@@ -191,19 +200,39 @@ type AssembleParams struct {
 
 // AssembleResult is a window.
 type AssembleResult struct {
-	Messages             []json.RawMessage  `json:"messages"`
-	EstimatedTokens      int                `json:"estimatedTokens"`
-	SystemPromptAddition string             `json:"systemPromptAddition,omitempty"`
-	PromptAuthority      string             `json:"promptAuthority,omitempty"`
-	ContextProjection    *ContextProjection `json:"contextProjection,omitempty"`
-	Head                 int64              `json:"head"`
-	Epoch                int64              `json:"epoch"`
-	OverBudget           *OverBudget        `json:"overBudget,omitempty"`
+	// Messages are in order and never nil; an empty window is an empty array.
+	Messages        []json.RawMessage `json:"messages"`
+	EstimatedTokens int               `json:"estimatedTokens"`
+	// SystemPromptAddition stands after the cached part of the system prompt.
+	SystemPromptAddition string `json:"systemPromptAddition,omitempty"`
+	// PromptAuthority is AuthorityAssembled where it is empty.
+	PromptAuthority   string             `json:"promptAuthority,omitempty"`
+	ContextProjection *ContextProjection `json:"contextProjection,omitempty"`
+	Head              int64              `json:"head"`
+	Epoch             int64              `json:"epoch"`
+	OverBudget        *OverBudget        `json:"overBudget,omitempty"`
 	// LeftOut counts the messages of the active path that are neither shown
 	// nor covered by a summary that is shown.
 	LeftOut     int           `json:"leftOut,omitempty"`
 	Explanation []Explanation `json:"explanation,omitempty"`
 }
+
+// Who answers for the size of the prompt.
+const (
+	// AuthorityAssembled: the window's own estimate counts.
+	AuthorityAssembled = "assembled"
+	// AuthorityMayOverflow keeps the host's check before the prompt, over the
+	// larger of the window's and the unwindowed history's estimate.
+	AuthorityMayOverflow = "preassembly_may_overflow"
+)
+
+// How a host with threads of its own uses a window.
+const (
+	// ProjectionPerTurn: the window is sent with every model call.
+	ProjectionPerTurn = "per_turn"
+	// ProjectionThread: the window is put into the thread once an epoch.
+	ProjectionThread = "thread_bootstrap"
+)
 
 // ContextProjection identifies the prefix of a window. While Epoch and
 // Fingerprint are both equal, an earlier window is a prefix of a later one.
@@ -233,66 +262,4 @@ type Explanation struct {
 	Tokens int    `json:"tokens"`
 	Shown  bool   `json:"shown"`
 	Reason string `json:"reason"`
-}
-
-// CompactParams asks for a compaction now, within the call's deadline.
-type CompactParams struct {
-	Session
-	Expectations
-	TokenBudget *int `json:"tokenBudget,omitempty"`
-	// Force compacts even under the threshold, whenever something older than
-	// the tail can be summarized smaller.
-	Force bool `json:"force,omitempty"`
-	// CurrentTokenCount is the prompt size as the host observed it.
-	CurrentTokenCount *int `json:"currentTokenCount,omitempty"`
-	// CompactionTarget is "budget" or "threshold".
-	CompactionTarget   string `json:"compactionTarget,omitempty"`
-	CustomInstructions string `json:"customInstructions,omitempty"`
-	// DryRun answers with the plan and writes nothing.
-	DryRun bool `json:"dryRun,omitempty"`
-}
-
-// CompactResult answers Compact. Reasons of calls that did nothing are in the
-// host's words: "nothing to compact", "already compacted", "already under
-// target".
-type CompactResult struct {
-	OK        bool               `json:"ok"`
-	Compacted bool               `json:"compacted"`
-	Reason    string             `json:"reason,omitempty"`
-	Result    *CompactionOutcome `json:"result,omitempty"`
-	Epoch     int64              `json:"epoch"`
-}
-
-// CompactionOutcome describes a finished (or, on a dry run, a planned) compaction.
-type CompactionOutcome struct {
-	Summary          string          `json:"summary,omitempty"`
-	FirstKeptEntryID string          `json:"firstKeptEntryId,omitempty"`
-	TokensBefore     int             `json:"tokensBefore"`
-	TokensAfter      int             `json:"tokensAfter"`
-	SessionID        string          `json:"sessionId,omitempty"`
-	Details          json.RawMessage `json:"details,omitempty"`
-}
-
-// MaintainParams asks for housekeeping.
-type MaintainParams struct {
-	Session
-	Reason string `json:"reason,omitempty"`
-}
-
-// MaintainResult is the host's TranscriptRewriteResult.
-type MaintainResult struct {
-	Changed          bool   `json:"changed"`
-	BytesFreed       int64  `json:"bytesFreed"`
-	RewrittenEntries int    `json:"rewrittenEntries"`
-	Reason           string `json:"reason,omitempty"`
-}
-
-// Info describes an engine to its host.
-type Info struct {
-	ID      string `json:"id"`
-	Name    string `json:"name"`
-	Version string `json:"version,omitempty"`
-	// OwnsCompaction switches the host's own compaction off for sessions of
-	// this engine.
-	OwnsCompaction bool `json:"ownsCompaction,omitempty"`
 }
