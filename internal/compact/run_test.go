@@ -272,8 +272,7 @@ func TestPanicIsAnError(t *testing.T) {
 	s := &scripted{answer: func(context.Context, int, summarize.Request) (string, error) { panic("broken") }}
 	in, _, _ := runInput(t, 16000, s)
 	_, err := Run(t.Context(), in)
-	var pe *PanicError
-	if !errors.As(err, &pe) {
+	if _, ok := errors.AsType[*PanicError](err); !ok {
 		t.Errorf("got %v", err)
 	}
 }

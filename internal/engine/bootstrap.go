@@ -24,7 +24,7 @@ const bootstrapTries = 5
 // prefix that is known and appends the rest. A history that is not a
 // continuation of what is stored is refused and changes nothing.
 func (w *writer) bootstrap(ctx context.Context, p contextengine.BootstrapParams) (contextengine.BootstrapResult, error) {
-	evs, err := w.events(p.Messages, false, "messages", 0)
+	evs, err := w.events(p.Messages, false, 0)
 	if err != nil {
 		return contextengine.BootstrapResult{}, err
 	}

@@ -56,8 +56,6 @@ func node(t testing.TB, url string, mod ...func(*engine.Config)) *bundle {
 
 func on(key string) contextengine.Session { return contextengine.Session{Tenant: "t", SessionKey: key} }
 
-func ptr[T any](v T) *T { return &v }
-
 func (b *bundle) ingest(key string, raws ...string) contextengine.IngestBatchResult {
 	b.t.Helper()
 	p := contextengine.IngestBatchParams{Session: on(key)}
@@ -179,7 +177,7 @@ func TestCommittedTurnIsStoredOnce(t *testing.T) {
 	b := setup(t)
 	turn := contextengine.CommitTurnParams{
 		Session: on("k"), AdvancementKey: "turn-1", Messages: []json.RawMessage{json.RawMessage(user("hi")), json.RawMessage(assistant("hello"))},
-		RuntimeContext: &contextengine.RuntimeContext{TokenBudget: ptr(5000)},
+		RuntimeContext: &contextengine.RuntimeContext{TokenBudget: new(5000)},
 	}
 	first, err := b.CommitTurn(t.Context(), turn)
 	if err != nil || first.Status != contextengine.TurnCommitted {
@@ -213,7 +211,7 @@ func TestAfterTurnStoresAGrowingDeltaOnce(t *testing.T) {
 	deliver := func(n, pre int) int {
 		t.Helper()
 		res, err := b.AfterTurn(t.Context(), contextengine.AfterTurnParams{
-			Session: on("k"), Messages: msgs[:n], PrePromptMessageCount: pre, TokenBudget: ptr(100_000),
+			Session: on("k"), Messages: msgs[:n], PrePromptMessageCount: pre, TokenBudget: new(100_000),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -351,7 +349,7 @@ func TestMessagesThatArriveDuringACompactionStayInTheTail(t *testing.T) {
 	b.ingest("k", talk(0, 30)...)
 	done := make(chan contextengine.CompactResult, 1)
 	go func() {
-		res, err := b.Compact(t.Context(), contextengine.CompactParams{Session: on("k"), TokenBudget: ptr(6000), Force: true})
+		res, err := b.Compact(t.Context(), contextengine.CompactParams{Session: on("k"), TokenBudget: new(6000), Force: true})
 		if err != nil {
 			t.Error(err)
 		}
@@ -376,7 +374,7 @@ func TestWorkPlannedInAnEarlierEpochIsNotCommitted(t *testing.T) {
 	b.ingest("k", talk(0, 30)...)
 	done := make(chan contextengine.CompactResult, 1)
 	go func() {
-		res, err := b.Compact(t.Context(), contextengine.CompactParams{Session: on("k"), TokenBudget: ptr(6000), Force: true})
+		res, err := b.Compact(t.Context(), contextengine.CompactParams{Session: on("k"), TokenBudget: new(6000), Force: true})
 		if err != nil {
 			t.Error(err)
 		}
@@ -400,7 +398,7 @@ func TestFailedSummarizerChangesNothing(t *testing.T) {
 	b := setup(t, func(c *engine.Config) { c.Summarizer = broken{} })
 	b.ingest("k", talk(0, 30)...)
 	before := b.window("k", 6000)
-	if _, err := b.Compact(t.Context(), contextengine.CompactParams{Session: on("k"), TokenBudget: ptr(6000), Force: true}); !errors.Is(err, errBroken) {
+	if _, err := b.Compact(t.Context(), contextengine.CompactParams{Session: on("k"), TokenBudget: new(6000), Force: true}); !errors.Is(err, errBroken) {
 		t.Errorf("got %v", err)
 	}
 	after := b.window("k", 6000)
@@ -413,7 +411,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.ingest("k", talk(0, 30)...)
-	res, err := b.Compact(t.Context(), contextengine.CompactParams{Session: on("k"), TokenBudget: ptr(6000), Force: true, DryRun: true})
+	res, err := b.Compact(t.Context(), contextengine.CompactParams{Session: on("k"), TokenBudget: new(6000), Force: true, DryRun: true})
 	if err != nil || res.Compacted || res.Result == nil || res.Result.TokensAfter >= res.Result.TokensBefore {
 		t.Fatalf("%+v %v", res, err)
 	}
@@ -446,7 +444,7 @@ func TestResetThatKeepsATail(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.ingest("k", talk(0, 10)...)
-	if _, err := b.Reset(t.Context(), on("k"), ptr(int64(37)), "idle"); err != nil {
+	if _, err := b.Reset(t.Context(), on("k"), new(int64(37)), "idle"); err != nil {
 		t.Fatal(err)
 	}
 	w := b.window("k", 100_000)

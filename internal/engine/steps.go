@@ -73,7 +73,7 @@ func (l *Lossless) Rewind(ctx context.Context, s contextengine.Session, toSeq in
 		if err != nil {
 			return nil, err
 		}
-		return func(cur store.Session, state events.State, seq int64) (store.EpochStep, error) {
+		return func(_ store.Session, state events.State, seq int64) (store.EpochStep, error) {
 			next := state
 			next.Path, next.FloorOffset = events.CutPath(branch, leaf.Seq, seq+1), floor
 			next.Live = mostCovering(events.KeepOnPath(state.Live, next.Path), events.KeepOnPath(older.Live, next.Path))

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/engined/engined/contextengine"
 	"github.com/engined/engined/internal/events"
@@ -25,7 +26,7 @@ func (w *writer) commitTurn(ctx context.Context, p contextengine.CommitTurnParam
 		return none, err
 	}
 	report.IsHeartbeat = p.IsHeartbeat
-	evs, err := w.events(p.Messages, p.IsHeartbeat, "messages", 0)
+	evs, err := w.events(p.Messages, p.IsHeartbeat, 0)
 	if err != nil {
 		return none, err
 	}
@@ -42,7 +43,7 @@ func (w *writer) commitTurn(ctx context.Context, p contextengine.CommitTurnParam
 	it := item(p.Session, p.Expectations)
 	it.Budget, it.Owes = int64(report.TokenBudget), w.owes
 	it.Gate = len(evs) + 1
-	it.Events = append(evs, store.NewEvent{
+	it.Events = append(slices.Clip(evs), store.NewEvent{
 		Type: events.TurnCommitted, Body: body, Hash: chain,
 		Keys: []store.Key{{Kind: store.TurnKey, Value: []byte(p.AdvancementKey)}},
 	}, completed(report))
@@ -71,7 +72,7 @@ func (w *writer) afterTurn(ctx context.Context, p contextengine.AfterTurnParams)
 		return none, err
 	}
 	report.IsHeartbeat = p.IsHeartbeat
-	evs, err := w.events(p.Messages[p.PrePromptMessageCount:], p.IsHeartbeat, "messages", p.PrePromptMessageCount)
+	evs, err := w.events(p.Messages[p.PrePromptMessageCount:], p.IsHeartbeat, p.PrePromptMessageCount)
 	if err != nil {
 		return none, err
 	}
@@ -87,7 +88,7 @@ func (w *writer) afterTurn(ctx context.Context, p contextengine.AfterTurnParams)
 		it.Gate = len(evs) - skip + 1
 		end.Hash, end.Keys = last, []store.Key{{Kind: store.DeltaKey, Value: last[:]}}
 	}
-	it.Events = append(evs[skip:], end)
+	it.Events = append(slices.Clip(evs[skip:]), end)
 	a, err := w.cfg.Log.Append(ctx, it)
 	if err != nil {
 		return none, err

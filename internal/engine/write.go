@@ -49,18 +49,19 @@ func (w *writer) event(raw json.RawMessage, heartbeat bool, field string) (store
 	}, nil
 }
 
-// events reads several messages.
-func (w *writer) events(raws []json.RawMessage, heartbeat bool, field string, from int) ([]store.NewEvent, error) {
+// events reads the messages of a call; from is the place of the first among
+// those that the caller sent.
+func (w *writer) events(raws []json.RawMessage, heartbeat bool, from int) ([]store.NewEvent, error) {
 	if len(raws) > w.cfg.MaxBatch {
 		return nil, &contextengine.InvalidError{
-			Field: field, Reason: fmt.Sprintf("at most %d messages in one call", w.cfg.MaxBatch),
+			Field: "messages", Reason: fmt.Sprintf("at most %d messages in one call", w.cfg.MaxBatch),
 			Limit: int64(w.cfg.MaxBatch), TooLarge: true,
 		}
 	}
 	out := make([]store.NewEvent, len(raws))
 	for i, raw := range raws {
 		var err error
-		if out[i], err = w.event(raw, heartbeat, fmt.Sprintf("%s[%d]", field, from+i)); err != nil {
+		if out[i], err = w.event(raw, heartbeat, fmt.Sprintf("messages[%d]", from+i)); err != nil {
 			return nil, err
 		}
 	}
@@ -116,7 +117,7 @@ func (w *writer) ingestBatch(ctx context.Context, p contextengine.IngestBatchPar
 			Field: "idempotencyKeys", Reason: fmt.Sprintf("%d keys for %d messages; give one key a message or none", n, len(p.Messages)),
 		}
 	}
-	evs, err := w.events(p.Messages, p.IsHeartbeat, "messages", 0)
+	evs, err := w.events(p.Messages, p.IsHeartbeat, 0)
 	if err != nil {
 		return none, err
 	}

@@ -21,7 +21,7 @@ const manyBlocks = 1024
 
 // part is the members of one content block, as JSON text.
 type part struct {
-	kind, text, thinking, signature, data, mime []byte
+	kind, text, thinking, data, mime        []byte
 	id, name, args, source, inner, isError      []byte
 	image, file, audio, refusal                 []byte
 	openclaw, anthropic                         bool

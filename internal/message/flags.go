@@ -52,20 +52,20 @@ func heartbeat(m *Message, provenance []byte) bool {
 	case User:
 		return stringOf(member(provenance, "sourceTool")) == "heartbeat"
 	case Assistant:
-		said := ""
+		var said strings.Builder
 		for i := range m.Blocks {
 			switch b := &m.Blocks[i]; b.Kind {
 			case Text:
-				said += b.Text
+				said.WriteString(b.Text)
 			case Thinking:
 			default:
 				return false
 			}
-			if len(said) > 4*len(heartbeatOK) && strings.TrimSpace(said) != heartbeatOK {
+			if len(said.String()) > 4*len(heartbeatOK) && strings.TrimSpace(said.String()) != heartbeatOK {
 				return false
 			}
 		}
-		return strings.TrimSpace(said) == heartbeatOK
+		return strings.TrimSpace(said.String()) == heartbeatOK
 	}
 	return false
 }

@@ -101,11 +101,11 @@ func dataURLSize(raw []byte) int {
 	if !bytes.HasPrefix(raw, []byte("data:")) {
 		return 0
 	}
-	i := bytes.IndexByte(raw, ',')
-	if i < 0 {
+	_, after, ok := bytes.Cut(raw, []byte{','})
+	if !ok {
 		return 0
 	}
-	return base64Size(raw[i+1:])
+	return base64Size(after)
 }
 
 func base64Size(raw []byte) int {

@@ -211,8 +211,7 @@ func TestReadRefusesOnlyWhatIsNoObject(t *testing.T) {
 		`{"a":"\x"}`, `{"a":"\u12"}`, `{a:1}`, `{"a":tru}`, `{"a":[1 2]}`, `{"a":[1}`, `{"a":1]`,
 	} {
 		_, err := message.Read([]byte(body))
-		var invalid *message.InvalidError
-		if !errors.As(err, &invalid) {
+		if _, ok := errors.AsType[*message.InvalidError](err); !ok {
 			t.Errorf("Read(%q) = %v, want an InvalidError", body, err)
 		}
 	}

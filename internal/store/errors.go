@@ -25,8 +25,7 @@ func errUnavailable(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code[:2] {
 		case "08", "53", "57": // connection, resources, operator intervention
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)

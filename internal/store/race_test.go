@@ -131,8 +131,7 @@ func TestOfTwoWritersWithOneExpectationOneWins(t *testing.T) {
 				it := item("k", msg(fmt.Sprint(round, i), 1), msg("b", 1))
 				it.ExpectedHead = &head
 				_, err := nodes[i%2].Append(t.Context(), it)
-				var stale *contextengine.StaleHeadError
-				if errors.As(err, &stale) {
+				if _, ok := errors.AsType[*contextengine.StaleHeadError](err); ok {
 					return nil
 				}
 				mu.Lock()
@@ -171,8 +170,7 @@ func TestEpochStepIsACompareAndSwap(t *testing.T) {
 	for i := range 6 {
 		wg.Go(func() error {
 			_, err := nodes[i%2].StepEpoch(t.Context(), tenant, "k", 1, build)
-			var conflict *contextengine.EpochConflictError
-			if errors.As(err, &conflict) {
+			if _, ok := errors.AsType[*contextengine.EpochConflictError](err); ok {
 				return nil
 			}
 			mu.Lock()

@@ -279,7 +279,7 @@ func TestOneBadItemHarmsNoOther(t *testing.T) {
 			}
 			_, err := s.Append(t.Context(), it)
 			if (err != nil) != (i%10 == 3) {
-				errs <- fmt.Errorf("item %d: %v", i, err)
+				errs <- fmt.Errorf("item %d: %w", i, err)
 				return
 			}
 			errs <- nil

@@ -52,7 +52,7 @@ func TestTextOnRealSamples(t *testing.T) {
 				t.Fatal(err)
 			}
 			within(t, string(body), 5)
-			for _, par := range strings.Split(string(body), "\n\n") {
+			for par := range strings.SplitSeq(string(body), "\n\n") {
 				within(t, par, 35)
 			}
 		})

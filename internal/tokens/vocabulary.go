@@ -51,30 +51,30 @@ func load(s string, i int) uint64 {
 }
 
 // place turns a hash into a fingerprint and the first bucket it may lie in.
-func place(h uint64) (print uint32, bucket uint16) {
+func place(h uint64) (mark uint32, bucket uint16) {
 	return max(1, uint32(h>>16)&(1<<30-1)), uint16(h >> 48)
 }
 
 // sibling is the other bucket of a fingerprint.
-func sibling(print uint32, bucket uint16) uint16 { return bucket ^ uint16(print*0x5BD1E995>>16) }
+func sibling(mark uint32, bucket uint16) uint16 { return bucket ^ uint16(mark*0x5BD1E995>>16) }
 
 // rank is the rank of s among the tokens, or none.
 func rank(s string) uint32 {
 	if len(s) > longest {
 		return none
 	}
-	print, bucket := place(hash(s))
-	if r := find(bucket, print); r != none {
+	mark, bucket := place(hash(s))
+	if r := find(bucket, mark); r != none {
 		return r
 	}
-	return find(sibling(print, bucket), print)
+	return find(sibling(mark, bucket), mark)
 }
 
-func find(bucket uint16, print uint32) uint32 {
+func find(bucket uint16, mark uint32) uint32 {
 	at := int(bucket) * 4 * entry
 	for i := range 4 {
 		e := load(table, at+i*entry) & (1<<(8*entry) - 1)
-		if uint32(e>>rankBits) == print {
+		if uint32(e>>rankBits) == mark {
 			return uint32(e) & none
 		}
 	}

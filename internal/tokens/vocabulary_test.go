@@ -19,7 +19,7 @@ func TestVocabulary(t *testing.T) {
 	var built [buckets][4]uint64
 	random := uint64(seed)
 	n := 0
-	for id := uint(0); id < vocabulary; id++ {
+	for id := range uint(vocabulary) {
 		s, err := codec.Decode([]uint{id})
 		if err != nil {
 			t.Fatalf("token %d: %v", id, err)
@@ -30,8 +30,8 @@ func TestVocabulary(t *testing.T) {
 		if len(s) > longest {
 			t.Fatalf("token %d has %d bytes", id, len(s))
 		}
-		print, bucket := place(hash(s))
-		e := uint64(print)<<rankBits | uint64(id)
+		mark, bucket := place(hash(s))
+		e := uint64(mark)<<rankBits | uint64(id)
 		for !put(&built[bucket], e) && !put(&built[sibling(uint32(e>>rankBits), bucket)], e) {
 			// Both are full: take another's place, and find one for that.
 			random = random*prime + 1

@@ -28,7 +28,7 @@ func (rd *reader) document(ctx context.Context, text []byte) (bool, error) {
 	if text[0] == '{' {
 		var o members
 		if json.Unmarshal(text, &o) != nil || o.str("type") != "" {
-			return false, nil
+			return false, nil //nolint:nilerr // not this format
 		}
 		list := o.list()
 		if list == nil {
@@ -42,11 +42,11 @@ func (rd *reader) document(ctx context.Context, text []byte) (bool, error) {
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(text, &list) != nil || len(list) == 0 {
-		return false, nil
+		return false, nil //nolint:nilerr // not this format
 	}
 	var first members
 	if json.Unmarshal(list[0], &first) != nil {
-		return false, nil
+		return false, nil //nolint:nilerr // not this format
 	}
 	if first.str("role") != "" {
 		rd.is(Chat)

@@ -37,7 +37,7 @@ func (rd *reader) record(line int, text []byte) error {
 	var o members
 	if text[0] != '{' || json.Unmarshal(text, &o) != nil {
 		rd.broken(line, "not a JSON object")
-		return nil
+		return nil //nolint:nilerr // reported, and the next line is read
 	}
 	if !utf8.Valid(text) {
 		rd.broken(line, "not valid UTF-8")

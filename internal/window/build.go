@@ -100,7 +100,7 @@ func (b *builder) front(f fitting, show func(unit int)) {
 		ahead = anchor
 		show(anchor)
 	}
-	for i := 0; i < f.start; i++ {
+	for i := range f.start {
 		if (b.units[i].pinned != none || i == anchor) && i != ahead {
 			show(i)
 		}

@@ -2,6 +2,7 @@ package window
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -75,7 +76,7 @@ func TestPagesThatEndInAHeartbeat(t *testing.T) {
 		for budget := 60; budget < 600; budget += 7 {
 			in := l.within(budget)
 			want := Build(in)
-			for from := len(l.entries) - 1; from >= 0; from-- {
+			for from := range slices.Backward(l.entries) {
 				part := in
 				part.Entries, part.Older = l.entries[from:], from > 0
 				if NeedMore(part) {

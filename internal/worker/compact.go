@@ -89,7 +89,7 @@ func (w *Worker) dead(ctx context.Context, j bus.Job, _ bus.Delivery, cause erro
 	sid, err := uuid.Parse(j.SID)
 	if err != nil {
 		w.cfg.Logger.Warn("dead letter without a session", "sid", j.SID, "cause", cause)
-		return nil
+		return nil //nolint:nilerr // nothing to record it under
 	}
 	w.cfg.Logger.Warn("compaction job is dead", "sid", sid, "cause", cause)
 	return w.cfg.Debts.RecordAttempt(ctx, store.Attempt{
