@@ -28,7 +28,7 @@ func TestLeftOutCountsWhatWasNotRead(t *testing.T) {
 		t.Errorf("grown: %d left out and %d shown of %d", w.LeftOut, len(w.Messages), messages)
 	}
 	told := map[int64]int{}
-	res, err := b.Assemble(t.Context(), contextengine.AssembleParams{Session: on("k"), TokenBudget: ptr(budget), Explain: true})
+	res, err := b.Assemble(t.Context(), contextengine.AssembleParams{Session: on("k"), TokenBudget: new(budget), Explain: true})
 	if err != nil {
 		t.Fatal(err)
 	}
