@@ -103,7 +103,7 @@ $(GOFUMPT): tools/go.mod
 
 .PHONY: need-go
 need-go:
-	@command -v go >/dev/null || { echo 'Go 1.26 or newer is needed: see https://go.dev/dl' >&2; exit 1; }
+	@command -v go >/dev/null || { echo 'Go 1.26 or newer is needed' >&2; exit 1; }
 
 .PHONY: need-cc
 need-cc:
