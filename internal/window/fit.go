@@ -99,18 +99,24 @@ func (l *layout) fit() fitting {
 	// Summaries hold their share of the tail's room even where one of them does
 	// not fit into it and is left out: else a larger budget, with room for that
 	// one, would have less room for messages.
-	reserved := min(summaries, budget/2)
+	reserved := min(summaries, budget/8*3)
 	room := max(budget-pinned-reserved, 0)
-	// A little more than the half that is promised: a cut result may use less
-	// than its charge.
-	enough := budget / 64 * 33
-	first, last := l.bounds(e, rest, room, enough-reserved-pinned)
+	first, last := l.bounds(e, rest, room, enough(budget, summaries)-pinned)
 	f := fitting{first: first, lead: lead, start: e.pick(first, last), summaryRoom: max(min(reserved, budget-pinned), 0)}
 	if first <= lead && !l.in.Older {
 		f.start = lead
 		f.summaryRoom = max(f.summaryRoom, budget-pinned-rest)
 	}
 	return f
+}
+
+// enough is what messages should use of a budget at least, so that the window
+// uses a little more than the half that is promised: a cut result may use less
+// than its charge. Summaries count where all of them fit. Where one is left out
+// none may be shown, and messages alone have to use the half; from there on it
+// never falls as the budget grows.
+func enough(budget, summaries int64) int64 {
+	return max(budget/64*33-summaries, min(budget, summaries/3*8)/64*33)
 }
 
 // bounds are the first edge at which a tail fits into room, and the last of

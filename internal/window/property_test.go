@@ -50,10 +50,8 @@ func TestHalfOfTheBudgetIsUsedWhileOlderMessagesExist(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := messyInput(t, 80)
 		p := Build(in)
-		for _, lo := range p.LeftOut {
-			if lo.Reason == SummaryNoRoom {
-				t.Skip("summaries were left out")
-			}
+		if in.Dialect == message.Anthropic && len(in.Summaries) > 0 && len(p.Summaries) == 0 {
+			t.Skip("such a window starts with a turn, wherever that is")
 		}
 		trimmed := false
 		for _, lo := range p.LeftOut {

@@ -346,7 +346,7 @@ func TestSummariesLeaveLowestLevelAndOldestFirst(t *testing.T) {
 	}
 	in := l.within(1000)
 	in.Summaries = []Summary{
-		{Seq: 101, Tokens: 300, Level: 2},
+		{Seq: 101, Tokens: 200, Level: 2},
 		{Seq: 102, Tokens: 150, Level: 1},
 		{Seq: 103, Tokens: 100, Level: 1},
 	}
@@ -362,6 +362,28 @@ func TestSummariesLeaveLowestLevelAndOldestFirst(t *testing.T) {
 	}
 	if p.Tokens < 800 {
 		t.Errorf("%d of 1000 tokens used", p.Tokens)
+	}
+}
+
+// A summary made for a large budget has no room in a small one; its share does
+// not count as used.
+func TestSummaryWithoutRoomLeavesHalfOfTheBudgetInUse(t *testing.T) {
+	t.Parallel()
+	l := &testLog{}
+	for range 60 {
+		l.user(50)
+		l.say(50)
+	}
+	for budget := 400; budget < 6000; budget += 10 {
+		in := l.within(budget)
+		in.Summaries = []Summary{{Seq: 1001, Tokens: 1500, Level: 1}, {Seq: 1002, Tokens: 1400, Level: 1}}
+		p := Build(in)
+		if err := check(in, p); err != nil {
+			t.Fatal(err)
+		}
+		if 2*p.Tokens < budget {
+			t.Fatalf("%d of %d tokens used, %d summaries shown", p.Tokens, budget, len(p.Summaries))
+		}
 	}
 }
 
