@@ -28,6 +28,15 @@ LEFT JOIN LATERAL (
 ) st ON true
 WHERE s.tenant_id = @tenant_id AND s.session_key = @session_key;
 
+-- name: DialectAsOf :one
+-- A session has the dialect of its first message that tells. Bits 24 and 25 of
+-- flags are a message's.
+SELECT coalesce((
+    SELECT e.flags >> 24 & 3 FROM events e
+    WHERE e.tenant_id = @tenant_id AND e.sid = @sid AND e.type = 1 AND e.seq <= @as_of::bigint AND e.flags >> 24 & 3 <> 0
+    ORDER BY e.seq LIMIT 1
+), 0)::smallint AS dialect;
+
 -- name: StateOfEpoch :one
 SELECT state FROM session_states
 WHERE tenant_id = @tenant_id AND sid = @sid AND epoch = @epoch

@@ -132,6 +132,11 @@ func (w *windows) load(ctx context.Context, p contextengine.AssembleParams) (sto
 	}
 	if p.AsOfSeq != nil && *p.AsOfSeq < v.Head {
 		state, err := w.cfg.Log.StateAsOf(ctx, p.Tenant, v.SID, *p.AsOfSeq)
+		if err != nil {
+			return store.Session{}, nil, err
+		}
+		// A session that starts with messages of no dialect learns its own later.
+		v.Session.Dialect, err = w.cfg.Log.DialectAsOf(ctx, p.Tenant, v.SID, *p.AsOfSeq)
 		return v.Session, cold(v.Session, state, *p.AsOfSeq), err
 	}
 	if cached.sid != v.SID || cached.epoch != v.Epoch || len(v.New) == newPage {

@@ -21,6 +21,7 @@ type Log interface {
 	Session(ctx context.Context, tenant, key string) (store.Session, error)
 	View(ctx context.Context, tenant, key string, cached uuid.UUID, cachedHead int64, limit int) (store.View, error)
 	StateAsOf(ctx context.Context, tenant string, sid uuid.UUID, seq int64) (events.State, error)
+	DialectAsOf(ctx context.Context, tenant string, sid uuid.UUID, seq int64) (message.Dialect, error)
 	StateOfEpoch(ctx context.Context, tenant string, sid uuid.UUID, epoch int64) (events.State, error)
 	Facts(ctx context.Context, tenant string, sid uuid.UUID, upto, since int64, limit int) ([]window.Entry, error)
 	CountMessages(ctx context.Context, tenant string, sid uuid.UUID, runs []events.Range) (int64, error)

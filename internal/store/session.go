@@ -162,6 +162,15 @@ func readErr(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, errUnavailable(err))
 }
 
+// DialectAsOf is the session's dialect as it was known when a seq was its head.
+func (s *Store) DialectAsOf(ctx context.Context, tenant string, sid uuid.UUID, seq int64) (message.Dialect, error) {
+	d, err := s.q.DialectAsOf(ctx, db.DialectAsOfParams{TenantID: tenant, SID: sid, AsOf: seq})
+	if err != nil {
+		return message.Neutral, readErr("dialect", err)
+	}
+	return message.Dialect(d), nil
+}
+
 func entryOf(seq int64, role int16, tokens, flags int32, links []byte, offset int64) (window.Entry, error) {
 	f, err := factsOf(role, tokens, flags, links)
 	if err != nil {

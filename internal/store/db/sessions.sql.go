@@ -33,6 +33,35 @@ func (q *Queries) CountCompactions(ctx context.Context, arg CountCompactionsPara
 	return count, err
 }
 
+const dialectAsOf = `-- name: DialectAsOf :one
+SELECT coalesce((
+    SELECT e.flags >> 24 & 3 FROM events e
+    WHERE e.tenant_id = $1 AND e.sid = $2 AND e.type = 1 AND e.seq <= $3::bigint AND e.flags >> 24 & 3 <> 0
+    ORDER BY e.seq LIMIT 1
+), 0)::smallint AS dialect
+`
+
+type DialectAsOfParams struct {
+	TenantID string
+	SID      uuid.UUID
+	AsOf     int64
+}
+
+// A session has the dialect of its first message that tells. Bits 24 and 25 of
+// flags are a message's.
+//
+//	SELECT coalesce((
+//	    SELECT e.flags >> 24 & 3 FROM events e
+//	    WHERE e.tenant_id = $1 AND e.sid = $2 AND e.type = 1 AND e.seq <= $3::bigint AND e.flags >> 24 & 3 <> 0
+//	    ORDER BY e.seq LIMIT 1
+//	), 0)::smallint AS dialect
+func (q *Queries) DialectAsOf(ctx context.Context, arg DialectAsOfParams) (int16, error) {
+	row := q.db.QueryRow(ctx, dialectAsOf, arg.TenantID, arg.SID, arg.AsOf)
+	var dialect int16
+	err := row.Scan(&dialect)
+	return dialect, err
+}
+
 const listSessions = `-- name: ListSessions :many
 SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, d.tokens AS debt_tokens FROM sessions s
 LEFT JOIN compaction_debt d ON d.tenant_id = s.tenant_id AND d.sid = s.sid
