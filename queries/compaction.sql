@@ -22,6 +22,16 @@ WHERE tenant_id = @tenant_id AND sid = @sid;
 -- name: PayDebt :exec
 DELETE FROM compaction_debt WHERE tenant_id = @tenant_id AND sid = @sid;
 
+-- name: CarryDebt :exec
+-- What a session still owes behind the step that paid for the rest.
+UPDATE compaction_debt
+SET epoch = @epoch, tokens = @tokens, attempts = 0, last_error = NULL, next_attempt_at = now()
+WHERE tenant_id = @tenant_id AND sid = @sid;
+
+-- name: SettleDebt :exec
+-- Ends a debt unless turns have added to it since it was read.
+DELETE FROM compaction_debt WHERE tenant_id = @tenant_id AND sid = @sid AND tokens = @tokens;
+
 -- name: CountDebt :one
 SELECT count(*) AS owed, coalesce(extract(epoch FROM now() - min(created_at)), 0)::double precision AS oldest_seconds
 FROM compaction_debt;

@@ -62,9 +62,9 @@ func (s *Store) PostponeDebt(ctx context.Context, tenant string, sid uuid.UUID, 
 	return nil
 }
 
-// ForgiveDebt ends a debt that nothing is left to be done for.
+// ForgiveDebt ends a debt whatever it has become meanwhile.
 func (s *Store) ForgiveDebt(ctx context.Context, tenant string, sid uuid.UUID) error {
-	return errUnavailable(payDebt(ctx, s.q, tenant, sid))
+	return errUnavailable(endDebt(ctx, s.q, tenant, sid))
 }
 
 // OwedCompactions counts debts and tells the age of the oldest.
@@ -74,6 +74,17 @@ func (s *Store) OwedCompactions(ctx context.Context) (owed int64, oldest time.Du
 		return 0, 0, readErr("debt", err)
 	}
 	return r.Owed, time.Duration(r.OldestSeconds * float64(time.Second)), nil
+}
+
+// SettleDebt ends a debt that was looked at and found to be of no use, unless
+// turns have added to it since d was read: those were told that a compaction
+// follows.
+func (s *Store) SettleDebt(ctx context.Context, d Debt) error {
+	err := s.q.SettleDebt(ctx, db.SettleDebtParams{TenantID: d.Tenant, SID: d.SID, Tokens: d.Tokens})
+	if err != nil {
+		return fmt.Errorf("debt: %w", errUnavailable(err))
+	}
+	return errUnavailable(dropDrafts(ctx, s.q, d.Tenant, d.SID))
 }
 
 // Attempt is one finished try at a compaction.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -23,7 +24,8 @@ type EpochStep struct {
 	HoldOffset int64
 	// Host is set when a host's call asked for the step.
 	Host bool
-	// PaysDebt ends the session's debt and drops its drafts.
+	// PaysDebt ends the session's debt and drops its drafts. Where what came
+	// since the step was planned is over the threshold again, the debt stays.
 	PaysDebt bool
 }
 
@@ -102,17 +104,37 @@ func (s *Store) commitStep(ctx context.Context, q *db.Queries, cur Session, step
 		return Stepped{}, fmt.Errorf("state: %w", err)
 	}
 	if step.PaysDebt {
-		if err := payDebt(ctx, q, cur.Tenant, cur.SID); err != nil {
+		if err := s.payDebt(ctx, q, cur, step); err != nil {
 			return Stepped{}, err
 		}
 	}
 	return Stepped{Head: a.Head, Epoch: epoch, Seqs: a.Seqs}, nil
 }
 
-func payDebt(ctx context.Context, q *db.Queries, tenant string, sid uuid.UUID) error {
+func (s *Store) payDebt(ctx context.Context, q *db.Queries, cur Session, step EpochStep) error {
+	live := step.State.LiveTokens(step.LeafOffset)
+	budget := cmp.Or(cur.TokenBudget, s.cfg.DefaultBudget)
+	// The same comparison as the append's.
+	if step.LeafOffset > step.HoldOffset && live*int64(step.State.FactorMilli) > budget*s.cfg.DebtMilli {
+		err := q.CarryDebt(ctx, db.CarryDebtParams{
+			TenantID: cur.Tenant, SID: cur.SID, Epoch: step.State.Epoch, Tokens: live * int64(step.State.FactorMilli) / 1000,
+		})
+		if err != nil {
+			return fmt.Errorf("debt: %w", err)
+		}
+		return dropDrafts(ctx, q, cur.Tenant, cur.SID)
+	}
+	return endDebt(ctx, q, cur.Tenant, cur.SID)
+}
+
+func endDebt(ctx context.Context, q *db.Queries, tenant string, sid uuid.UUID) error {
 	if err := q.PayDebt(ctx, db.PayDebtParams{TenantID: tenant, SID: sid}); err != nil {
 		return fmt.Errorf("debt: %w", err)
 	}
+	return dropDrafts(ctx, q, tenant, sid)
+}
+
+func dropDrafts(ctx context.Context, q *db.Queries, tenant string, sid uuid.UUID) error {
 	if err := q.DropDrafts(ctx, db.DropDraftsParams{TenantID: tenant, SID: sid}); err != nil {
 		return fmt.Errorf("drafts: %w", err)
 	}

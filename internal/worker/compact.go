@@ -60,7 +60,7 @@ func (w *Worker) handle(ctx context.Context, j bus.Job, _ bus.Delivery) error {
 		return err
 	case !res.Compacted:
 		w.record(ctx, s, started, outcomeNothing, errors.New(res.Reason))
-		return w.cfg.Debts.ForgiveDebt(ctx, s.Tenant, s.SID)
+		return w.cfg.Debts.SettleDebt(ctx, debt)
 	}
 	w.record(ctx, s, started, outcomeCompacted, nil)
 	w.cfg.Logger.Info("compacted", "sid", s.SID, "epoch", res.Epoch,

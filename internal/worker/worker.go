@@ -20,6 +20,7 @@ type Debts interface {
 	DebtOf(ctx context.Context, tenant string, sid uuid.UUID) (store.Debt, bool, error)
 	PostponeDebt(ctx context.Context, tenant string, sid uuid.UUID, delay time.Duration, why string) error
 	ForgiveDebt(ctx context.Context, tenant string, sid uuid.UUID) error
+	SettleDebt(ctx context.Context, d store.Debt) error
 	RecordAttempt(ctx context.Context, a store.Attempt) error
 	Notices(ctx context.Context, after store.Cursor, limit int) ([]store.Notice, error)
 	Checkpoint(ctx context.Context, name string) (store.Cursor, error)

@@ -12,6 +12,34 @@ import (
 	"github.com/google/uuid"
 )
 
+const carryDebt = `-- name: CarryDebt :exec
+UPDATE compaction_debt
+SET epoch = $1, tokens = $2, attempts = 0, last_error = NULL, next_attempt_at = now()
+WHERE tenant_id = $3 AND sid = $4
+`
+
+type CarryDebtParams struct {
+	Epoch    int64
+	Tokens   int64
+	TenantID string
+	SID      uuid.UUID
+}
+
+// What a session still owes behind the step that paid for the rest.
+//
+//	UPDATE compaction_debt
+//	SET epoch = $1, tokens = $2, attempts = 0, last_error = NULL, next_attempt_at = now()
+//	WHERE tenant_id = $3 AND sid = $4
+func (q *Queries) CarryDebt(ctx context.Context, arg CarryDebtParams) error {
+	_, err := q.db.Exec(ctx, carryDebt,
+		arg.Epoch,
+		arg.Tokens,
+		arg.TenantID,
+		arg.SID,
+	)
+	return err
+}
+
 const countDebt = `-- name: CountDebt :one
 SELECT count(*) AS owed, coalesce(extract(epoch FROM now() - min(created_at)), 0)::double precision AS oldest_seconds
 FROM compaction_debt
@@ -348,5 +376,23 @@ func (q *Queries) RecordAttempt(ctx context.Context, arg RecordAttemptParams) er
 		arg.Error,
 		arg.StartedAt,
 	)
+	return err
+}
+
+const settleDebt = `-- name: SettleDebt :exec
+DELETE FROM compaction_debt WHERE tenant_id = $1 AND sid = $2 AND tokens = $3
+`
+
+type SettleDebtParams struct {
+	TenantID string
+	SID      uuid.UUID
+	Tokens   int64
+}
+
+// Ends a debt unless turns have added to it since it was read.
+//
+//	DELETE FROM compaction_debt WHERE tenant_id = $1 AND sid = $2 AND tokens = $3
+func (q *Queries) SettleDebt(ctx context.Context, arg SettleDebtParams) error {
+	_, err := q.db.Exec(ctx, settleDebt, arg.TenantID, arg.SID, arg.Tokens)
 	return err
 }

@@ -1,0 +1,75 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/engined/engined/internal/events"
+	"github.com/engined/engined/internal/store"
+)
+
+// owe appends a turn of so many tokens under a budget of 1000.
+func owe(t *testing.T, s *store.Store, tokens int) store.Debt {
+	t.Helper()
+	it := item("k", msg("a", tokens))
+	it.Budget, it.Owes = 1000, true
+	a := mustAppend(t, s, it)
+	d, ok, err := s.DebtOf(t.Context(), tenant, a.SID)
+	if err != nil || !ok {
+		t.Fatalf("no debt after %d tokens: %v", tokens, err)
+	}
+	return d
+}
+
+func TestADebtThatGrewIsNotSettled(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	seen := owe(t, s, 800)
+	now := owe(t, s, 1)
+	for _, tc := range []struct {
+		of    store.Debt
+		stays bool
+	}{{seen, true}, {now, false}} {
+		if err := s.SettleDebt(t.Context(), tc.of); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok, err := s.DebtOf(t.Context(), tenant, tc.of.SID); err != nil || ok != tc.stays {
+			t.Errorf("settled with %d of %d tokens: owes %v, %v", tc.of.Tokens, now.Tokens, ok, err)
+		}
+	}
+}
+
+func TestAStepPaysWhatItBringsUnderTheThreshold(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		covered int64
+		hold    int64 // above the leaf: no compaction is wanted
+		owes    bool
+	}{
+		"enough":            {covered: 500},
+		"not enough":        {covered: 100, owes: true},
+		"held after undoes": {covered: 100, hold: 5000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			d := owe(t, s, 1000)
+			_, err := s.StepEpoch(t.Context(), tenant, "k", 1, func(cur store.Session, state events.State, first int64) (store.EpochStep, error) {
+				state.Live = []events.LiveSummary{{Seq: first, Level: 1, Tokens: 10, Covers: []events.Range{{From: 1, To: 1}}, CoveredTokens: tc.covered}}
+				return store.EpochStep{
+					Events: []store.NewEvent{{Type: events.SummaryCreated, Body: []byte("{}")}, {Type: events.EpochRotated, Body: []byte("{}")}},
+					State:  state, LeafSeq: cur.LeafSeq, LeafOffset: cur.LeafOffset, HoldOffset: tc.hold, PaysDebt: true,
+				}, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			left, ok, err := s.DebtOf(t.Context(), tenant, d.SID)
+			if err != nil || ok != tc.owes {
+				t.Fatalf("owes %v, %v", ok, err)
+			}
+			if ok && (left.Epoch != 2 || left.Tokens != 910 || left.Attempts != 0) {
+				t.Errorf("carried as %+v", left)
+			}
+		})
+	}
+}
