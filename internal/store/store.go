@@ -81,7 +81,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	params["application_name"] = cfg.ApplicationName
 	if !cfg.PgBouncer {
 		params["statement_timeout"] = strconv.FormatInt(cfg.StatementTimeout.Milliseconds(), 10)
-		params["idle_in_transaction_session_timeout"] = "15000"
+		// No transaction of ours waits for anything but Postgres. One that idles
+		// belongs to a process that is frozen, and may hold a session's lock.
+		params["idle_in_transaction_session_timeout"] = "5000"
 		// Every query of ours is a few index probes: planning it anew or
 		// compiling it would cost more than running it.
 		params["jit"] = "off"
