@@ -40,8 +40,8 @@ type App struct {
 	store    *store.Store
 	bus      *bus.Bus
 	engine   *engine.Lossless
-	engines  []engine.Full
-	slot     *engine.Slot
+	engines  *engine.Registry
+	slot     *engine.Guard
 	registry *prometheus.Registry
 	addr     net.Addr
 	dataDir  string // "" without private parts

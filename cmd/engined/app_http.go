@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/engined/engined/internal/api"
+	"github.com/engined/engined/internal/engine"
 )
 
 // listen binds the port of a node, or of a worker's health.
@@ -54,13 +55,10 @@ func (a *App) serveHTTP(listener net.Listener) error {
 		a.serving("health", a.healthServer(), listener)
 		return nil
 	}
-	steps, ok := a.slot.Active().(api.Steps)
-	if !ok {
-		return fmt.Errorf("engine %s lacks reset, rewind and undo", a.cfg.Engine)
-	}
 	handler, err := api.New(api.Config{
-		Engine: a.slot.Active(), Steps: steps, Log: a.store, Auth: api.OpenAuth("default"), Keys: a.cfg.Tenants(),
-		Ready: a.ready, Engines: a.engineStatus, Timeout: a.cfg.RequestTimeout, CompactTimeout: a.cfg.CompactTimeout,
+		Engine: a.slot, Steps: a.slot, Log: a.store, Auth: api.OpenAuth("default"), Keys: a.cfg.Tenants(),
+		Ready: a.ready, Engines: a.engineList, ClearQuarantine: a.engines.ClearQuarantine,
+		Timeout: a.cfg.RequestTimeout, CompactTimeout: a.cfg.CompactTimeout + compactMargin,
 		Limits: api.Limits{
 			MessageBytes: a.cfg.MaxMessageBytes, BatchBytes: a.cfg.MaxBatchBytes,
 			BatchMessages: a.cfg.MaxBatchMessages, Nesting: a.cfg.MaxNesting,
@@ -74,14 +72,33 @@ func (a *App) serveHTTP(listener net.Listener) error {
 	return nil
 }
 
-// engineStatus lists the engines; one of them fills the slot.
-func (a *App) engineStatus() []api.EngineStatus {
-	out := make([]api.EngineStatus, len(a.engines))
-	for i, e := range a.engines {
-		out[i] = api.EngineStatus{Info: e.Info()}
-		if e == a.slot.Active() {
-			out[i].Slot = "contextEngine"
+// compactMargin has the engine's own deadline pass before the call's.
+const compactMargin = 5 * time.Second
+
+// engineList shows the engines of this node and who serves.
+func (a *App) engineList() api.EngineList {
+	serving := engine.SlotID(a.cfg.Engine)
+	var out api.EngineList
+	for _, q := range a.engines.Quarantines() {
+		out.Quarantines = append(out.Quarantines, api.Quarantine{
+			EngineID: q.EngineID, Operation: string(q.Operation), Reason: q.Reason, FailedAt: q.FailedAt, Owner: q.Owner,
+		})
+		if q.EngineID == serving {
+			out.Serving = engine.LegacyID
 		}
+	}
+	if out.Serving == "" {
+		out.Serving = serving
+	}
+	for _, e := range a.engines.Engines() {
+		row := api.EngineStatus{Info: e.Info, Owner: e.Owner}
+		if e.Info.ID == serving {
+			row.Slot = "contextEngine"
+		}
+		if e.Quarantine != nil {
+			row.Quarantine = e.Quarantine.Reason
+		}
+		out.Engines = append(out.Engines, row)
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/engined/engined/internal/bus"
+	"github.com/engined/engined/internal/engine"
 )
 
 // observe registers what is measured besides HTTP.
@@ -34,12 +35,31 @@ func (a *App) observe() {
 			func() float64 { return float64(a.store.PoolStats().Acquired) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "engined_postgres_connections_max", Help: "Most connections."},
 			func() float64 { return float64(a.store.PoolStats().Max) }),
+		&setAside{a.engines, prometheus.NewDesc("engined_engine_quarantined", "1 for each engine that is set aside on this node.", []string{"engine", "operation"}, nil)},
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "engined_engine_calls_abandoned", Help: "Calls of engines that were given up and have not ended."},
+			func() float64 { return float64(a.engines.Abandoned()) }),
 		&debts{
 			app:    a,
 			owed:   prometheus.NewDesc("engined_compactions_owed", "Sessions that owe a compaction, of all nodes.", nil, nil),
 			oldest: prometheus.NewDesc("engined_compactions_owed_oldest_seconds", "Age of the oldest debt.", nil, nil),
 		},
 	)
+}
+
+// setAside shows the quarantines of the node.
+type setAside struct {
+	engines *engine.Registry
+	desc    *prometheus.Desc
+}
+
+// Describe implements prometheus.Collector.
+func (s *setAside) Describe(ch chan<- *prometheus.Desc) { ch <- s.desc }
+
+// Collect implements prometheus.Collector.
+func (s *setAside) Collect(ch chan<- prometheus.Metric) {
+	for _, q := range s.engines.Quarantines() {
+		ch <- prometheus.MustNewConstMetric(s.desc, prometheus.GaugeValue, 1, q.EngineID, string(q.Operation))
+	}
 }
 
 // debts reads what is owed once a scrape.

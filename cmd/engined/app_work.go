@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"time"
 
+	"github.com/engined/engined/contextengine"
 	"github.com/engined/engined/internal/bus"
 	"github.com/engined/engined/internal/compact"
 	"github.com/engined/engined/internal/engine"
@@ -29,7 +32,7 @@ func (a *App) openBus(ctx context.Context) error {
 	return nil
 }
 
-func (a *App) makeEngines(context.Context) error {
+func (a *App) makeEngines(ctx context.Context) error {
 	publisher, err := a.bus.NewPublisher(bus.PublisherOptions{})
 	if err != nil {
 		return err
@@ -51,9 +54,50 @@ func (a *App) makeEngines(context.Context) error {
 	a.onClose("lossless engine", a.engine.Dispose)
 	legacy := engine.NewLegacy(cfg, nil)
 	a.onClose("legacy engine", legacy.Dispose)
-	a.engines = []engine.Full{a.engine, legacy}
-	a.slot, err = engine.NewSlot(a.cfg.Engine, a.engines...)
+	return a.fillSlot(ctx, a.engine, legacy)
+}
+
+// fillSlot registers the built-in engines and has the configured one serve.
+// One that is unknown or broken is told of, and the default engine serves.
+func (a *App) fillSlot(ctx context.Context, builtin ...contextengine.Engine) error {
+	deadlines, err := a.deadlines()
+	if err != nil {
+		return err
+	}
+	a.engines = engine.NewRegistry(engine.RegistryConfig{Deadlines: deadlines, Logger: a.log})
+	a.onClose("engines", a.engines.Close)
+	for _, e := range builtin {
+		err := a.engines.Register(engine.Registration{
+			ID: e.Info().ID, Owner: engine.CoreOwner, Info: e.Info(), Shared: true,
+			Factory: func(context.Context) (contextengine.Engine, error) { return e, nil },
+			// What they wait for is Postgres: the call's own time is theirs.
+			Deadlines: engine.Deadlines{Call: a.cfg.RequestTimeout},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	a.slot = a.engines.Slot(a.cfg.Engine)
+	_, err = a.slot.Resolve(ctx)
 	return err
+}
+
+// deadlines are those of engines that are not built in. A call's is shorter
+// than the caller's, so that it is known who kept whom waiting and the default
+// engine has time to answer.
+func (a *App) deadlines() (engine.Deadlines, error) {
+	d := engine.Deadlines{
+		Call: min(a.cfg.EngineTimeout, a.cfg.RequestTimeout*2/3),
+		Of:   map[engine.Operation]time.Duration{engine.OpCompact: a.cfg.CompactTimeout},
+	}
+	for name, limit := range a.cfg.EngineTimeouts() {
+		op := engine.Operation(name)
+		if !slices.Contains(engine.CallOperations(), op) {
+			return d, fmt.Errorf("engine-timeouts: %q is not one of %v", name, engine.CallOperations())
+		}
+		d.Of[op] = limit
+	}
+	return d, nil
 }
 
 func (a *App) startWorker(context.Context) error {

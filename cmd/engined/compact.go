@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -83,42 +82,5 @@ func (c *cli) undoCompaction() *cobra.Command {
 		}
 		fmt.Fprintf(c.out, "Undone: epoch %s, head %s\n", thousands(res.Epoch), thousands(res.Head))
 		return nil
-	})
-}
-
-func (c *cli) engines() *cobra.Command {
-	cmd := &cobra.Command{Use: "engines", Short: "List a node's engines, the slot and quarantines"}
-	asJSON := jsonFlag(cmd)
-	return c.command(cmd, config.Client, nil, func(ctx context.Context, cfg config.Config, _ []string) error {
-		cl, err := node(cfg)
-		if err != nil {
-			return err
-		}
-		defer cl.Close()
-		raw, err := cl.Engines(ctx)
-		if err != nil {
-			return err
-		}
-		if *asJSON {
-			return printRaw(c.out, raw)
-		}
-		var v struct {
-			Engines []struct {
-				ID, Name, Version, Slot, Quarantine string
-				OwnsCompaction                      bool
-			} `json:"engines"`
-		}
-		if err := json.Unmarshal(raw, &v); err != nil {
-			return fmt.Errorf("the node's answer cannot be read: %w", err)
-		}
-		t := newTable(c.out, left("ENGINE"), left("NAME"), left("VERSION"), left("COMPACTION"), left("SLOT"), left("QUARANTINE"))
-		for _, e := range v.Engines {
-			owner := "host"
-			if e.OwnsCompaction {
-				owner = "engine"
-			}
-			t.row(oneLine(e.ID, 0), oneLine(e.Name, 0), oneLine(e.Version, 0), owner, oneLine(e.Slot, 0), oneLine(e.Quarantine, 0))
-		}
-		return t.flush()
 	})
 }

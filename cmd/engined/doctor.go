@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/engined/engined/internal/bus"
+	"github.com/engined/engined/internal/client"
 	"github.com/engined/engined/internal/config"
 	"github.com/engined/engined/internal/devpg"
 	"github.com/engined/engined/internal/store"
@@ -96,7 +97,32 @@ func checkNode(ctx context.Context, cfg config.Config) []check {
 	default:
 		ch.OK, ch.Detail = true, cl.URL()+" is ready"
 	}
-	return []check{ch}
+	if err != nil {
+		return []check{ch}
+	}
+	return []check{ch, checkEngines(ctx, cl)}
+}
+
+// checkEngines looks for engines that a node has set aside: turns are served
+// without them, but not by whom the operator chose.
+func checkEngines(ctx context.Context, cl *client.Client) check {
+	ch := check{Name: "engines"}
+	list, _, err := cl.Engines(ctx)
+	switch {
+	case err != nil:
+		ch.Detail, ch.Fix = err.Error(), "does --key belong to this node?"
+	case len(list.Quarantines) > 0:
+		q := list.Quarantines[0]
+		ch.Detail = fmt.Sprintf("%s set aside, %s serves; %s: %s failed: %s",
+			plural(len(list.Quarantines), "engine"), list.Serving, q.EngineID, q.Operation, q.Reason)
+		ch.Fix = "when the cause is gone: engined engines clear " + q.EngineID
+		if q.Operation == "resolve" {
+			ch.Fix = "the setting engine names an engine that is not registered; engined engines lists those that are"
+		}
+	default:
+		ch.OK, ch.Detail = true, list.Serving+" serves"
+	}
+	return ch
 }
 
 func checkPostgres(ctx context.Context, cfg config.Config) []check {

@@ -31,7 +31,11 @@ var answers = map[string]string{
 		`"explanation":[{"seq":1230,"kind":"summary","tokens":134,"shown":true,"reason":"summary of older messages"},{"seq":1234,"kind":"message","tokens":1100,"shown":true,"reason":"newest user message, always shown"},` +
 		`{"seq":1229,"kind":"message","tokens":50,"shown":false,"reason":"older than what fits the budget"}]}`,
 	"POST /v1/sessions/agent:main/compact": `{"ok":true,"compacted":true,"result":{"tokensBefore":98765,"tokensAfter":43210},"epoch":4}`,
-	"GET /v1/engines":                      `{"engines":[{"id":"lossless","name":"engined lossless","version":"1","ownsCompaction":true,"slot":"contextEngine"},{"id":"x","name":"X","quarantine":"panicked"}]}`,
+	"GET /v1/engines": `{"serving":"legacy","engines":[{"id":"legacy","owner":"core","name":"engined legacy","version":"1"},{"id":"lossless","owner":"core","name":"engined lossless","version":"1","ownsCompaction":true},` +
+		`{"id":"x","owner":"remote:acme","name":"X","slot":"contextEngine","quarantine":"panic: oh\u001b[1m no"}],` +
+		`"quarantines":[{"engineId":"x","operation":"assemble","reason":"panic: oh\u001b[1m no","failedAt":"2026-01-02T11:58:00Z","owner":"remote:acme"}]}`,
+	"DELETE /v1/engines/a%2Fb/quarantine": `{"cleared":true}`,
+	"DELETE /v1/engines/y/quarantine":     `{"cleared":false}`,
 }
 
 func fakeHTTP(t *testing.T) string {
@@ -62,6 +66,8 @@ func TestListings(t *testing.T) {
 		"window-json":    {"window", "agent:main", "--budget", "1000", "--json"},
 		"compact":        {"compact", "agent:main", "--force"},
 		"engines":        {"engines"},
+		"engines-clear":  {"engines", "clear", "a/b"},
+		"engines-fine":   {"engines", "clear", "y"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

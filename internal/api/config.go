@@ -67,10 +67,22 @@ type Check struct {
 // EngineStatus is a registered engine as operators see it.
 type EngineStatus struct {
 	contextengine.Info
-	// Slot is what the engine serves, "" for one that only is registered.
+	Owner string `json:"owner,omitempty"`
+	// Slot is what the engine was chosen for, "" for one that only is
+	// registered.
 	Slot string `json:"slot,omitempty"`
 	// Quarantine tells why the engine is set aside on this node.
 	Quarantine string `json:"quarantine,omitempty"`
+}
+
+// Quarantine sets an engine aside on the answering node, until it is registered
+// again, an operator clears it or the node ends.
+type Quarantine struct {
+	EngineID  string    `json:"engineId"`
+	Operation string    `json:"operation"`
+	Reason    string    `json:"reason"`
+	FailedAt  time.Time `json:"failedAt"`
+	Owner     string    `json:"owner,omitempty"`
 }
 
 // Config is what New needs. Engine, Steps, Log and Auth (or Keys) are required.
@@ -85,9 +97,11 @@ type Config struct {
 	// Ready answers what /readyz shows; nil is always ready.
 	Ready func(ctx context.Context) []Check
 	// Engines lists the registered engines; nil lists Engine alone.
-	Engines func() []EngineStatus
-	Waker   Waker
-	Limits  Limits
+	Engines func() EngineList
+	// ClearQuarantine tells whether the engine was set aside; nil clears none.
+	ClearQuarantine func(id string) bool
+	Waker           Waker
+	Limits          Limits
 	// Timeout bounds a call, CompactTimeout a compaction, BodyTimeout the
 	// reading of a body; 30 s, 180 s and 60 s by default.
 	Timeout        time.Duration
@@ -120,7 +134,13 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Engines == nil {
 		engine := c.Engine
-		c.Engines = func() []EngineStatus { return []EngineStatus{{Info: engine.Info(), Slot: "contextEngine"}} }
+		c.Engines = func() EngineList {
+			info := engine.Info()
+			return EngineList{Serving: info.ID, Engines: []EngineStatus{{Info: info, Slot: "contextEngine"}}}
+		}
+	}
+	if c.ClearQuarantine == nil {
+		c.ClearQuarantine = func(string) bool { return false }
 	}
 	if c.Ready == nil {
 		c.Ready = func(context.Context) []Check { return nil }

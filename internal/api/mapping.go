@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/engined/engined/contextengine"
 	"github.com/engined/engined/internal/message"
@@ -40,6 +41,11 @@ func problemOf(err error) *Problem {
 	case errors.Is(err, context.Canceled):
 		// Not the client's doing (that is seen before): the node is going down.
 		return kindUnavailable.problem("the node is stopping").retry(1)
+	}
+	var failed *contextengine.EngineFailedError
+	if errors.As(err, &failed) {
+		// What the engine said stays in the log: it may be of somebody else's session.
+		return kindEngineFailed.problem(fmt.Sprintf("the engine %s failed during %s; the default engine serves further calls", failed.EngineID, failed.Operation))
 	}
 	return kindInternal.problem("the error is in the node's log under this request's id")
 }

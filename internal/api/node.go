@@ -10,7 +10,15 @@ import (
 
 // EngineList is what is registered on the answering node.
 type EngineList struct {
-	Engines []EngineStatus `json:"engines"`
+	// Serving is who answers: the engine in the slot, or the default one.
+	Serving     string         `json:"serving,omitempty"`
+	Engines     []EngineStatus `json:"engines"`
+	Quarantines []Quarantine   `json:"quarantines"`
+}
+
+// QuarantineCleared is false where the engine was not set aside.
+type QuarantineCleared struct {
+	Cleared bool `json:"cleared"`
 }
 
 // Readiness is what a ready node answers.
@@ -27,9 +35,19 @@ type Liveness struct {
 
 func nodeOperations() []*operation {
 	engines := get("/v1/engines", "listEngines", tagNode, "List the engines of this node", func(c *call) error {
-		return c.answer(EngineList{Engines: c.api.cfg.Engines()})
+		list := c.api.cfg.Engines()
+		list.Engines = append([]EngineStatus{}, list.Engines...)
+		list.Quarantines = append([]Quarantine{}, list.Quarantines...)
+		return c.answer(list)
 	})
 	engines.answer = of[EngineList]()
+
+	clearing := &operation{
+		method: http.MethodDelete, path: "/v1/engines/{engine}/quarantine", id: "clearQuarantine", tag: tagNode,
+		summary: "Give an engine another chance on this node", serve: serveClearQuarantine,
+	}
+	clearing.description = "The next call makes a new instance of it. Clearing what is not set aside is no error."
+	clearing.answer = of[QuarantineCleared]()
 
 	live := get("/healthz", "health", tagNode, "Tell that the process lives", func(c *call) error {
 		return c.answer(Liveness{Status: "ok", Version: c.api.cfg.Version})
@@ -44,7 +62,11 @@ func nodeOperations() []*operation {
 		return nil
 	})
 	metrics.public, metrics.media = true, "text/plain"
-	return []*operation{engines, live, ready, metrics}
+	return []*operation{engines, clearing, live, ready, metrics}
+}
+
+func serveClearQuarantine(c *call) error {
+	return c.answer(QuarantineCleared{Cleared: c.api.cfg.ClearQuarantine(c.r.PathValue("engine"))})
 }
 
 // readyTimeout is the longest that a prober is kept waiting.

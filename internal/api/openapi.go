@@ -87,6 +87,11 @@ func describe(op *operation, schemas *schemas, problem *huma.Schema) *huma.Opera
 				Name: "key", In: "path", Required: true, Description: "The session key, percent-encoded.", Example: "agent:main:main",
 				Schema: &huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most},
 			})
+		case "{engine}":
+			o.Parameters = append(o.Parameters, &huma.Param{
+				Name: "engine", In: "path", Required: true, Description: "The engine's id, percent-encoded.", Example: "acme",
+				Schema: &huma.Schema{Type: huma.TypeString},
+			})
 		case "{id}":
 			o.Parameters = append(o.Parameters, &huma.Param{
 				Name: "id", In: "path", Required: true, Description: "The summary's id.", Schema: integer(1),

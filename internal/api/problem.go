@@ -37,6 +37,7 @@ var (
 	kindValidation    = kind{"validation", http.StatusUnprocessableEntity, "The request breaks the contract"}
 	kindRate          = kind{"rate-limited", http.StatusTooManyRequests, "Too many at once"}
 	kindInternal      = kind{"internal", http.StatusInternalServerError, "Something went wrong on our side"}
+	kindEngineFailed  = kind{"engine-failed", http.StatusBadGateway, "The context engine failed"}
 	kindUnavailable   = kind{"unavailable", http.StatusServiceUnavailable, "The database is away"}
 	kindBusy          = kind{"too-busy", http.StatusServiceUnavailable, "The node is at its limit"}
 	kindNotReady      = kind{"not-ready", http.StatusServiceUnavailable, "The node is not ready"}
@@ -47,7 +48,7 @@ func kinds() []kind {
 	return []kind{
 		kindMalformed, kindUnauthorized, kindForbidden, kindNotFound, kindUnknown, kindMethod, kindSlowBody,
 		kindIdempotency, kindEpoch, kindErased, kindLease, kindNothingToUndo, kindStaleHead, kindTooLarge, kindMedia,
-		kindValidation, kindRate, kindInternal, kindUnavailable, kindBusy, kindNotReady, kindDeadline,
+		kindValidation, kindRate, kindInternal, kindEngineFailed, kindUnavailable, kindBusy, kindNotReady, kindDeadline,
 	}
 }
 

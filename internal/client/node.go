@@ -23,11 +23,6 @@ func (c *Client) Ready(ctx context.Context) (ready bool, detail string, err erro
 	return err == nil, string(raw), err
 }
 
-// Engines lists the engines of the node.
-func (c *Client) Engines(ctx context.Context) (json.RawMessage, error) {
-	return c.call(ctx, http.MethodGet, "/v1/engines", nil, nil)
-}
-
 // OpenAPI is the node's description of its API.
 func (c *Client) OpenAPI(ctx context.Context) (json.RawMessage, error) {
 	return c.call(ctx, http.MethodGet, "/openapi.json", nil, nil)

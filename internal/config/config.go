@@ -19,6 +19,8 @@ type Config struct {
 	ShutdownGrace  time.Duration
 
 	Engine             string
+	EngineTimeout      time.Duration
+	EngineTimeoutList  []string
 	DefaultTokenBudget int
 	MaxMessageBytes    int64
 	MaxBatchBytes      int64

@@ -109,6 +109,8 @@ func sample(o Option) string {
 		return "9MiB"
 	case "list":
 		return "a=b,c=d"
+	case "durations":
+		return "assemble=1s,ingest=2s"
 	case "url":
 		return "http://example.com:9"
 	case "host:port":
@@ -132,6 +134,7 @@ func TestWhatIsWrongIsSaidWithItsPlace(t *testing.T) {
 		env  map[string]string
 		want string
 	}{
+		"operation's time":  {"", map[string]string{"ENGINED_ENGINE_TIMEOUTS": "assemble=soon"}, `"assemble=soon" is not OPERATION=DURATION`},
 		"unknown key":       {"a: 1", nil, `line 1: unknown key "a"`},
 		"misspelt key":      {"\nlistn: x", nil, `line 2: unknown key "listn"; did you mean "listen"?`},
 		"underscores":       {"log_level: x", nil, `did you mean "log-level"?`},

@@ -33,8 +33,18 @@ func Options() []Option {
 		},
 		{
 			Name: "engine", Default: "lossless", Scope: Node,
-			Usage: "engine in the context engine slot",
-			bind:  func(c *Config) Value { return oneOf(&c.Engine, "lossless", "legacy") },
+			Usage: "id of the engine in the context engine slot, in its own case; none is the default engine, legacy, which also serves when this one is unknown or broken",
+			bind:  func(c *Config) Value { return text(&c.Engine, "id") },
+		},
+		{
+			Name: "engine-timeout", Default: "10s", Scope: Node,
+			Usage: "longest time that an engine which is not built in has for a call before the default engine answers; at most two thirds of request-timeout",
+			bind:  func(c *Config) Value { return duration(&c.EngineTimeout) },
+		},
+		{
+			Name: "engine-timeouts", Scope: Node,
+			Usage: "other times for single operations of such engines, as OPERATION=DURATION (assemble=2s,commitTurn=5s), separated by commas",
+			bind:  func(c *Config) Value { return list(&c.EngineTimeoutList, "durations", checkTimeout) },
 		},
 		{
 			Name: "default-token-budget", Default: "128000", Scope: Node | Working,
@@ -48,7 +58,7 @@ func Options() []Option {
 		},
 		{
 			Name: "compact-timeout", Default: "3m0s", Scope: Node,
-			Usage: "longest time for a call of compact",
+			Usage: "longest time for a call of compact, whichever engine serves",
 			bind:  func(c *Config) Value { return duration(&c.CompactTimeout) },
 		},
 		{

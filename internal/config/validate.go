@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // validate checks what no single value can tell.
@@ -43,6 +44,18 @@ func (c Config) Tenants() map[string]string {
 	for _, entry := range c.Keys {
 		token, tenant, _ := strings.Cut(entry, "=")
 		out[token] = tenant
+	}
+	return out
+}
+
+// EngineTimeouts maps operations to the time that an engine has for them.
+func (c Config) EngineTimeouts() map[string]time.Duration {
+	out := make(map[string]time.Duration, len(c.EngineTimeoutList))
+	for _, entry := range c.EngineTimeoutList {
+		op, text, _ := strings.Cut(entry, "=")
+		if d, err := time.ParseDuration(text); err == nil {
+			out[op] = d
+		}
 	}
 	return out
 }

@@ -155,3 +155,13 @@ func checkKey(entry string) error {
 	}
 	return nil
 }
+
+// checkTimeout holds an entry to a known form; whether the operation is known,
+// the engines tell.
+func checkTimeout(entry string) error {
+	op, text, ok := strings.Cut(entry, "=")
+	if d, err := time.ParseDuration(text); !ok || op == "" || err != nil || d <= 0 {
+		return fmt.Errorf("%q is not OPERATION=DURATION, such as assemble=2s", entry)
+	}
+	return nil
+}

@@ -1,5 +1,5 @@
-// Package engine holds the built-in context engines and the slot that one of
-// them fills.
+// Package engine holds the built-in context engines, the registry that knows
+// them and others, and the guard that keeps a broken engine from costing a turn.
 //
 // Lossless stores every message as an event, projects the log into windows and
 // owns compaction: summaries are events too, form a tree over the log and

@@ -34,7 +34,7 @@ func NewLegacy(cfg Config, runtime Runtime) *Legacy {
 
 // Info describes the engine.
 func (l *Legacy) Info() contextengine.Info {
-	return contextengine.Info{ID: LegacyID, Name: "engined legacy", Version: "1"}
+	return contextengine.Info{ID: LegacyID, Name: "engined legacy", Version: "1", TranscriptSemantics: durable()}
 }
 
 // Assemble passes the given messages through, unchanged and unbounded, as the

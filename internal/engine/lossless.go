@@ -47,7 +47,18 @@ func NewLossless(cfg Config) *Lossless {
 
 // Info describes the engine.
 func (l *Lossless) Info() contextengine.Info {
-	return contextengine.Info{ID: LosslessID, Name: "engined lossless", Version: "1", OwnsCompaction: true}
+	return contextengine.Info{
+		ID: LosslessID, Name: "engined lossless", Version: "1", OwnsCompaction: true, TranscriptSemantics: durable(),
+	}
+}
+
+// durable is what the log gives: a turn is one append, known by its key, and a
+// window shows what was stored before the current turn.
+func durable() *contextengine.TranscriptSemantics {
+	return &contextengine.TranscriptSemantics{
+		CurrentTurnFence:           contextengine.FenceBeforeCurrentTurn,
+		TurnAdvancementIdempotency: contextengine.AtomicIdempotentTurns,
+	}
 }
 
 // Ingest stores one message.

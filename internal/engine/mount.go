@@ -1,0 +1,263 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/engined/engined/contextengine"
+)
+
+// maxAbandoned is how many calls of one instance may have been given up without
+// having ended. A call that heeds nothing can not be ended from outside; an
+// engine that gathers them is set aside instead, so that the process holds at
+// most this many and the calls that were under way then.
+const maxAbandoned = 64
+
+var errClosed = errors.New("the engines of this process are closed")
+
+// instance is one engine, made and validated.
+type instance struct {
+	entry
+	engine contextengine.Engine
+	info   contextengine.Info
+	// core engines are the program's own code: they heed their context and are
+	// called without a goroutine in between.
+	core bool
+
+	abandoned atomic.Int64
+
+	mu      sync.Mutex
+	calls   int
+	retired bool
+	idle    chan struct{} // closed when the last call of a retired one ends
+}
+
+// enter begins a call, unless the instance is being disposed of.
+func (in *instance) enter() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.retired {
+		return false
+	}
+	in.calls++
+	return true
+}
+
+func (in *instance) leave() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.calls--
+	if in.retired && in.calls == 0 {
+		close(in.idle)
+	}
+}
+
+// retire takes no more calls. The first to retire it gets true.
+func (in *instance) retire() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.retired {
+		return false
+	}
+	in.retired = true
+	if in.calls == 0 {
+		close(in.idle)
+	}
+	return true
+}
+
+// mount holds the instance that serves under an id, and makes it when it is
+// first needed and again after a new registration or a cleared quarantine.
+type mount struct {
+	reg *Registry
+	id  string
+	// standing is set for the default engine: nothing takes its place, so it is
+	// never set aside.
+	standing bool
+
+	mu     sync.Mutex
+	inst   *instance
+	making chan struct{} // open while somebody makes an instance
+	closed bool
+}
+
+// acquire is the instance to call; leave it when the call has ended. It is nil
+// without an error when the engine is set aside, which the default engine
+// answers for.
+func (m *mount) acquire(ctx context.Context) (*instance, error) {
+	for {
+		e, known, quarantined := m.reg.lookup(m.id)
+		if quarantined {
+			return nil, nil
+		}
+		if !known {
+			return nil, m.broken(0, OpResolve, errors.New("not registered"))
+		}
+		m.mu.Lock()
+		if m.closed {
+			m.mu.Unlock()
+			return nil, errClosed
+		}
+		if in := m.inst; in != nil && in.generation == e.generation && in.enter() {
+			m.mu.Unlock()
+			return in, nil
+		}
+		if others := m.making; others != nil {
+			m.mu.Unlock()
+			select {
+			case <-others:
+				continue
+			case <-ctx.Done():
+				return nil, aborted(ctx)
+			}
+		}
+		m.making = make(chan struct{})
+		m.reg.retiring.Add(1) // what is made may have to be disposed of at once
+		m.mu.Unlock()
+		in, err := m.make(ctx, e)
+		m.put(in)
+		m.reg.retiring.Done()
+		if in == nil {
+			return nil, err
+		}
+	}
+}
+
+// put mounts what was made, if anything was, in place of what is there.
+func (m *mount) put(in *instance) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	close(m.making)
+	m.making = nil
+	if in == nil {
+		return
+	}
+	if m.closed {
+		m.dispose(in)
+		return
+	}
+	if m.inst != nil {
+		m.dispose(m.inst)
+	}
+	m.inst = in
+}
+
+// made is the info of the instance that serves.
+func (m *mount) made() (contextengine.Info, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.inst == nil {
+		return contextengine.Info{}, false
+	}
+	return m.inst.info, true
+}
+
+// make calls the factory and holds what it made to the contract.
+func (m *mount) make(ctx context.Context, e entry) (*instance, error) {
+	in := &instance{entry: e, core: e.Owner == CoreOwner, idle: make(chan struct{})}
+	made, err := apart(ctx, m.limit(e, OpFactory), e.Factory, hooks[contextengine.Engine]{
+		late: func(engine contextengine.Engine) { m.end(in, engine) },
+	})
+	op := OpFactory
+	if err == nil {
+		in.engine, op = made, OpValidate
+		in.info, err = apart(ctx, m.limit(e, OpValidate), func(context.Context) (contextengine.Info, error) {
+			return inspect(made)
+		}, hooks[contextengine.Info]{})
+	}
+	if err == nil {
+		return in, nil
+	}
+	if abort, ok := err.(*abortError); ok { //nolint:errorlint // ours, never wrapped
+		if !abort.unrelated() {
+			return nil, abort
+		}
+		err = abort.answer
+	}
+	return nil, m.broken(e.generation, op, err)
+}
+
+// broken sets the engine aside and answers nil; the default engine can only
+// fail.
+func (m *mount) broken(generation uint64, op Operation, err error) error {
+	if m.standing {
+		return &contextengine.EngineFailedError{EngineID: m.id, Operation: string(op), Err: err}
+	}
+	m.reg.setAside(m.id, generation, op, err)
+	m.mu.Lock()
+	in := m.inst
+	if in != nil && in.generation <= generation {
+		m.inst = nil
+	} else {
+		in = nil
+	}
+	m.mu.Unlock()
+	if in != nil {
+		m.dispose(in)
+	}
+	return nil
+}
+
+// limit is an operation's deadline: the registration's own, else the registry's.
+func (m *mount) limit(e entry, op Operation) time.Duration {
+	if own := e.Deadlines.Of[op]; own > 0 {
+		return own
+	}
+	if all := e.Deadlines.Call; all > 0 && op != OpCompact && op != OpDispose {
+		return all
+	}
+	return m.reg.cfg.Deadlines.of(op)
+}
+
+// dispose ends an instance in the background: after its calls, or once they had
+// the time that a disposal has.
+func (m *mount) dispose(in *instance) {
+	if !in.retire() {
+		return
+	}
+	limit := m.limit(in.entry, OpDispose)
+	m.reg.retiring.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		select {
+		case <-in.idle:
+		case <-ctx.Done():
+		}
+		m.end(in, in.engine)
+	})
+}
+
+// end has an engine release what it holds, within the deadline for that.
+func (m *mount) end(in *instance, engine contextengine.Engine) {
+	if in.Shared || engine == nil {
+		return
+	}
+	_, err := apart(context.Background(), m.limit(in.entry, OpDispose), func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, dispose(ctx, engine)
+	}, hooks[struct{}]{})
+	if err != nil {
+		m.reg.cfg.Logger.Warn("an engine was not disposed of", "engine", m.id, "error", reasonOf(err))
+	}
+}
+
+func (m *mount) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	if m.inst != nil {
+		m.dispose(m.inst)
+		m.inst = nil
+	}
+}
+
+// inspect holds an engine to what the contract requires of every one.
+func inspect(e contextengine.Engine) (contextengine.Info, error) {
+	if e == nil {
+		return contextengine.Info{}, errors.New("the factory returned no engine")
+	}
+	info := e.Info()
+	return info, checkInfo(info)
+}
