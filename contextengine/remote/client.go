@@ -15,6 +15,7 @@ var _ interface {
 	contextengine.TurnCommitter
 	contextengine.AfterTurner
 	contextengine.Maintainer
+	contextengine.SubagentHost
 	contextengine.Disposer
 } = (*Client)(nil)
 

@@ -9,7 +9,7 @@
 //	POST {base}/v1/sessions/{key}/assemble      AssembleParams  → AssembleResult
 //	POST {base}/v1/sessions/{key}/compact       CompactParams   → CompactResult
 //	POST {base}/v1/sessions/{key}/ingest-batch  optional, as are bootstrap,
-//	     commit-turn, after-turn and maintain
+//	     commit-turn, after-turn, maintain and the calls on subagents
 //	GET  {base}/v1/engine                       Info and the calls it serves
 //
 // A call that an engine lacks answers 501 with the slug "unsupported"; the

@@ -84,10 +84,9 @@ type route func(q *request) ([]byte, error)
 
 // request is one request on its way through a route.
 type request struct {
-	h    *handler
-	w    http.ResponseWriter
-	r    *http.Request
-	key  string
+	h *handler
+	r *http.Request
+	place
 	body []byte
 	// tenant is whose session it is.
 	tenant string
@@ -153,14 +152,14 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, op *string) ([]b
 		}
 		return json.Marshal(h.info)
 	}
-	key, name, ok := parsePath(path)
+	at, ok := parsePath(path)
 	if !ok {
 		return nil, newProblem(http.StatusNotFound, slugNotFound, "no such route")
 	}
-	*op = name
-	serve, ok := h.routes[name]
+	*op = at.op
+	serve, ok := h.routes[at.op]
 	switch {
-	case !ok && !known(name):
+	case !ok && !known(at.op):
 		return nil, newProblem(http.StatusNotFound, slugNotFound, "no such call")
 	case r.Method != http.MethodPost:
 		return nil, wrongMethod(w, http.MethodPost)
@@ -171,19 +170,20 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, op *string) ([]b
 	if err != nil {
 		return nil, newProblem(http.StatusUnauthorized, slugUnauthorized, "the tenant can't be told")
 	}
-	if err := checkSession(contextengine.Session{SessionKey: key, Tenant: tenant}); err != nil {
+	if err := checkSession(contextengine.Session{SessionKey: at.key, Tenant: tenant}); err != nil {
 		return nil, err
 	}
 	body, err := h.read(w, r)
 	if err != nil {
 		return nil, err
 	}
-	return serve(&request{h: h, w: w, r: r, key: key, tenant: tenant, body: body})
+	return serve(&request{h: h, r: r, place: at, tenant: tenant, body: body})
 }
 
 func known(op string) bool {
 	switch op {
-	case opIngest, opAssemble, opCompact, opBootstrap, opIngestBatch, opCommitTurn, opAfterTurn, opMaintain:
+	case opIngest, opAssemble, opCompact, opBootstrap, opIngestBatch, opCommitTurn, opAfterTurn, opMaintain,
+		opSpawn, opRollback, opEnded:
 		return true
 	}
 	return false

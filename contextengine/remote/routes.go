@@ -27,6 +27,13 @@ func routesOf(e contextengine.Engine) map[string]route {
 	if e, ok := e.(contextengine.Maintainer); ok {
 		routes[opMaintain] = serveMaintain(e)
 	}
+	if e, ok := e.(contextengine.SubagentSpawner); ok {
+		undo := &rollbacks{}
+		routes[opSpawn], routes[opRollback] = serveSpawn(e, undo), serveRollback(undo)
+	}
+	if e, ok := e.(contextengine.SubagentEnder); ok {
+		routes[opEnded] = serveEnded(e)
+	}
 	return routes
 }
 

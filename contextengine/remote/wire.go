@@ -20,6 +20,9 @@ const (
 	opCommitTurn  = "commit-turn"
 	opAfterTurn   = "after-turn"
 	opMaintain    = "maintain"
+	opSpawn       = "subagents"
+	opRollback    = "subagents/rollback"
+	opEnded       = "subagents/ended"
 )
 
 const (
@@ -48,25 +51,36 @@ func optional(op string) bool {
 	return true
 }
 
-// sessionPath is the path of a call, the key percent-encoded as one segment.
-// Dots are encoded too, so that nothing takes "." or ".." for a direction.
-func sessionPath(key, op string) string {
-	return sessionsPath + strings.ReplaceAll(url.PathEscape(key), ".", "%2E") + "/" + op
+// segment is a key as one segment of a path. Dots are encoded too, so that
+// nothing takes "." or ".." for a direction.
+func segment(key string) string { return strings.ReplaceAll(url.PathEscape(key), ".", "%2E") }
+
+// sessionPath is the path of a call.
+func sessionPath(key, op string) string { return sessionsPath + segment(key) + "/" + op }
+
+// childPath is the path of a call about a sub-agent: opRollback or opEnded.
+func childPath(key, child, op string) string {
+	call, verb, _ := strings.Cut(op, "/")
+	return sessionPath(key, call) + "/" + segment(child) + "/" + verb
 }
 
-// parsePath undoes sessionPath. It looks at the escaped path, since a key may
-// hold slashes and dots.
-func parsePath(escaped string) (key, op string, ok bool) {
+// place is what a path names; child only where op is about one.
+type place struct{ key, op, child string }
+
+// parsePath undoes sessionPath and childPath. It looks at the escaped path,
+// since a key may hold slashes and dots.
+func parsePath(escaped string) (place, bool) {
 	rest, ok := strings.CutPrefix(escaped, sessionsPath)
-	if !ok {
-		return "", "", false
+	parts := strings.Split(rest, "/")
+	if !ok || len(parts) != 2 && len(parts) != 4 {
+		return place{}, false
 	}
-	segment, op, ok := strings.Cut(rest, "/")
-	if !ok || strings.Contains(op, "/") {
-		return "", "", false
+	key, err := url.PathUnescape(parts[0])
+	if err != nil || len(parts) == 2 {
+		return place{key: key, op: parts[1]}, err == nil
 	}
-	key, err := url.PathUnescape(segment)
-	return key, op, err == nil
+	child, err := url.PathUnescape(parts[2])
+	return place{key: key, op: parts[1] + "/" + parts[3], child: child}, err == nil
 }
 
 // checkSession refuses what would not arrive as it was sent.

@@ -92,7 +92,16 @@ var rules = []rule{
 		why: "the HTTP side and the workers meet in cmd alone",
 	},
 	{
-		name: "test helpers", from: []string{"./cmd", "./contextengine", "./host"}, deep: true,
+		name: "host", from: []string{"./host"}, only: []string{"./contextengine"},
+		why: "a gateway of someone else imports it and must not need the service",
+	},
+	{
+		name: "examples", from: []string{"./examples"}, only: []string{"./contextengine", "./host"},
+		why: "examples show what others can import",
+	},
+	{
+		// enginetest is for the tests of engines, as net/http/httptest is for servers.
+		name: "test helpers", from: []string{"./cmd", "./contextengine", "./host"}, except: []string{"./contextengine/enginetest"}, deep: true,
 		not: []string{"testing", "./internal/testdb", "./internal/bus/bustest", "pgregory.net/rapid", "github.com/google/go-cmp"},
 		why: "the program carries no test code",
 	},
