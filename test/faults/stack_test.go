@@ -1,0 +1,64 @@
+package faults
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/engined/engined/internal/bus"
+	"github.com/engined/engined/internal/bus/bustest"
+	"github.com/engined/engined/internal/testdb"
+)
+
+// budget is the token budget of every session here: small, so that sessions
+// owe compactions every few turns.
+const budget = 3000
+
+// stack is what the processes of a test share.
+type stack struct {
+	db   string
+	nats *bus.Embedded
+}
+
+// newStack is a database and a NATS server of its own.
+func newStack(t *testing.T) *stack {
+	t.Helper()
+	return &stack{db: testdb.New(t), nats: bustest.StartTCP(t)}
+}
+
+func (s *stack) common(db string) []string {
+	return []string{"--database-url", db, "--nats-url", s.nats.URL(), "--log-level", "warn"}
+}
+
+// node starts a node and waits until it serves.
+func (s *stack) node(t *testing.T, name string, args ...string) *process {
+	t.Helper()
+	return start(t, name, s.nodeArgs(s.db, args...)...)
+}
+
+func (s *stack) nodeArgs(db string, args ...string) []string {
+	return append(append([]string{"serve", "--listen", "127.0.0.1:0"}, s.common(db)...), args...)
+}
+
+// worker starts a worker that notices lost jobs and debts soon.
+func (s *stack) worker(t *testing.T, name string, args ...string) *process {
+	t.Helper()
+	return s.workerOn(t, name, s.db, args...)
+}
+
+func (s *stack) workerOn(t *testing.T, name, db string, args ...string) *process {
+	t.Helper()
+	all := append(append([]string{"worker"}, s.common(db)...), "--ack-wait", "1s", "--sweep-interval", "500ms", "--sweep-lease", "2s")
+	return start(t, name, append(all, args...)...)
+}
+
+// quiet fails the test where a process logged what an operator would look at.
+func quiet(t *testing.T, p *process, patterns ...string) {
+	t.Helper()
+	for _, line := range strings.Split(p.out.String(), "\n") {
+		for _, bad := range append(patterns, "level=ERROR", "panic", "DATA RACE") {
+			if strings.Contains(line, bad) {
+				t.Errorf("%s says: %s", p.name, line)
+			}
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package faults
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/engined/engined/internal/bus/bustest"
+	"github.com/engined/engined/internal/testdb"
+	"github.com/engined/engined/test/faults/pgproxy"
+)
+
+// TestFiveNodesStartOnAnEmptyDatabase starts them at once: one migrates, all
+// serve.
+func TestFiveNodesStartOnAnEmptyDatabase(t *testing.T) {
+	begin(t)
+	s := &stack{db: testdb.Empty(t), nats: bustest.StartTCP(t)}
+	var nodes []*process
+	for i := range 5 {
+		nodes = append(nodes, launch(t, fmt.Sprintf("node %d", i+1), append(s.nodeArgs(s.db), "--log-level", "info")...))
+	}
+	migrated := 0
+	for _, n := range nodes {
+		n.ready(t)
+		migrated += strings.Count(n.out.String(), "schema migrated")
+		quiet(t, n)
+	}
+	if migrated != 1 {
+		t.Errorf("migrated by %d nodes", migrated)
+	}
+	l := newLoad(t, nodes...)
+	l.strict = true
+	g := &gateway{load: l, rand: newRand()}
+	for _, n := range nodes {
+		l.urls = []string{n.url}
+		g.commit("agent:main:all")
+	}
+	l.audit(t, nodes[0].url)
+}
+
+// TestANodeDiesWhileItMigrates: the next one finishes what it began.
+func TestANodeDiesWhileItMigrates(t *testing.T) {
+	begin(t)
+	s := &stack{db: testdb.Empty(t), nats: bustest.StartTCP(t)}
+	proxy := newProxy(t, s.db)
+	trap := proxy.Set(pgproxy.After, "CREATE FUNCTION session_lock_id")
+	first := launch(t, "node 1", s.nodeArgs(proxy.DSN())...)
+	happens(t, "the node migrates", trap.Caught())
+	first.kill(t)
+	trap.Cut()
+	second := s.node(t, "node 2")
+	l := newLoad(t, second)
+	l.strict = true
+	(&gateway{load: l, rand: newRand()}).commit("agent:main:main")
+	l.audit(t, second.url)
+}
