@@ -17,14 +17,14 @@ $$;
 -- transaction ids is the order of seq, which is what makes the feed gap-safe.
 -- Every later statement runs on a snapshot newer than all earlier writes to
 -- these sessions. What is read and written goes by whole batch, a statement a
--- table; only the numbering goes item by item.
+-- table; only the numbering goes item by item. In there no expression may hold
+-- a subquery: PL/pgSQL starts the executor for it even when a condition before
+-- it is false, and a lookup ahead of the loop is far cheaper.
 --
--- The answer is a JSON array with one array per item:
--- [verdict, sid, head, host_head, epoch, debt, seqs, known]
--- verdict: 0 appended, 1 busy, 2 unknown session, 3 erased, 4 key conflict,
+-- o_verdict: 0 appended, 1 busy, 2 unknown session, 3 erased, 4 key conflict,
 -- 5 stale head, 6 epoch conflict, 7 stale lease, 8 all of it known already.
--- seqs has one entry per event of the item (0 where a gate answered), known
--- the same with true for a duplicate. On 4, seqs holds the seq in conflict.
+-- o_seq is 0 where a gate answered and nothing is known of the event; on 4 the
+-- item's first entry is the seq in conflict.
 --
 -- Absent values: '' for texts, -1 for expectations, 0 for gate and budget.
 CREATE FUNCTION append_events(
@@ -47,6 +47,7 @@ CREATE FUNCTION append_events(
     i_events         integer[],  -- how many of the e_ entries are the item's
     i_keyed          boolean[],  -- whether any of them has a key
     i_large          boolean[],  -- whether any body belongs into bodies
+    e_item           integer[],  -- index of the event's item
     e_type           smallint[],
     e_hash           bytea[],
     e_body           bytea[],
@@ -58,36 +59,43 @@ CREATE FUNCTION append_events(
     e_kind           smallint[],
     e_key            bytea[],
     e_kind2          smallint[],
-    e_key2           bytea[]
-) RETURNS jsonb
-LANGUAGE plpgsql AS $$
+    e_key2           bytea[],
+    OUT o_verdict    integer[],
+    OUT o_sid        uuid[],
+    OUT o_head       bigint[],
+    OUT o_host_head  bigint[],
+    OUT o_epoch      bigint[],
+    OUT o_debt       boolean[],
+    OUT o_seq        bigint[],   -- per event
+    OUT o_known      boolean[]   -- per event
+) LANGUAGE plpgsql AS $$
 DECLARE
     big      CONSTANT integer := 262144;
     items    CONSTANT integer := cardinality(i_key);
-    busy     text[] := '{}';
-    graves   boolean;
-    all_s    sessions[];               -- an item's session as found, null when new
-    sids     uuid[] := '{}';           -- per event
-    seqs     bigint[];                 -- per event: of the key if known, else as numbered, else 0
-    same     boolean[];                -- per event: its keys agree with its payload
-    known    boolean[];                -- per event: a key names it already
-    written  boolean[];                -- per event: to be inserted
+    -- per item
+    olds     sessions[];               -- the session as found, null when new
+    erased   boolean[];                -- it belongs to an erased life
+    leased   boolean[];                -- its lease is held
+    -- per event
     parents  bigint[];
     offsets  bigint[];
-    epochs   bigint[];
-    gateways text[];
-    hosts    text[];
-    changed  sessions[] := '{}';       -- sessions to update
-    opened   sessions[] := '{}';       -- sessions to insert
+    clashes  boolean[];                -- its key is known with another payload
+    -- lists
+    busy     text[] := '{}';           -- session keys
+    news     integer[] := '{}';        -- events to insert
+    changed  sessions[] := '{}';       -- sessions to write
     owing    sessions[] := '{}';       -- sessions in debt
-    outcomes jsonb[] := '{}';
+    graves   boolean;                  -- some session key was erased before
+    hits     boolean := false;         -- some event key is known
+    hit      record;
+    -- of the session or item at hand
     s        sessions;
     fresh    boolean;                  -- the session does not exist yet
     touched  boolean;                  -- the session has new events
     owes     boolean;
     debt     boolean;
     verdict  integer;
-    news     integer;
+    unknown  integer;                  -- how many of the item's events are new
     gated    boolean;
     conflict bigint;
     lo       integer;
@@ -107,47 +115,63 @@ BEGIN
 
     -- LATERAL … LIMIT 1 pins one index probe a row, whatever the planner
     -- believes of the tables' sizes.
-    SELECT array_agg(x.s ORDER BY i.n) INTO all_s
-    FROM unnest(i_key) WITH ORDINALITY AS i (key, n)
+    SELECT array_agg(x.s ORDER BY i), bool_or(t.found) INTO olds, graves
+    FROM generate_series(1, items) AS i
     LEFT JOIN LATERAL (
-        SELECT y AS s FROM sessions y WHERE y.tenant_id = p_tenant AND y.session_key = i.key LIMIT 1) x ON true;
-    graves := EXISTS (SELECT FROM tombstones t WHERE t.tenant_id = p_tenant AND t.session_key = ANY (i_key));
+        SELECT y AS s FROM sessions y WHERE y.tenant_id = p_tenant AND y.session_key = i_key[i] LIMIT 1) x ON true
+    LEFT JOIN LATERAL (
+        SELECT true AS found FROM tombstones y WHERE y.tenant_id = p_tenant AND y.session_key = i_key[i] LIMIT 1) t ON true;
 
-    FOR i IN 1 .. items LOOP
-        sids := sids || array_fill(coalesce((all_s[i]).sid, i_sid[i]), ARRAY[i_events[i]]);
-    END LOOP;
-    IF true = ANY (i_keyed) THEN
-        SELECT array_agg(coalesce(k.seq, k2.seq, 0) ORDER BY e.n),
-               array_agg(coalesce(k.payload_hash = e.hash, true) AND coalesce(k2.payload_hash = e.hash, true) ORDER BY e.n)
-        INTO seqs, same
-        FROM unnest(sids, e_hash, e_kind, e_key, e_kind2, e_key2)
-             WITH ORDINALITY AS e (sid, hash, kind, key, kind2, key2, n)
-        LEFT JOIN LATERAL (
-            SELECT x.seq, x.payload_hash FROM event_keys x
-            WHERE x.tenant_id = p_tenant AND x.sid = e.sid AND x.kind = e.kind AND x.key = e.key
-            LIMIT 1) k ON e.key IS NOT NULL
-        LEFT JOIN LATERAL (
-            SELECT x.seq, x.payload_hash FROM event_keys x
-            WHERE x.tenant_id = p_tenant AND x.sid = e.sid AND x.kind = e.kind2 AND x.key = e.key2
-            LIMIT 1) k2 ON e.key2 IS NOT NULL;
-    ELSE
-        seqs := array_fill(0::bigint, ARRAY[cardinality(sids)]);
-        same := array_fill(true, ARRAY[cardinality(sids)]);
+    IF graves THEN
+        SELECT array_agg(EXISTS (
+                   SELECT FROM tombstones t
+                   WHERE t.tenant_id = p_tenant AND t.session_key = i_key[i]
+                     AND (CASE WHEN i_host_session[i] = '' THEN (olds[i]).sid IS NULL
+                          ELSE sha256(convert_to(i_host_session[i], 'UTF8')) = ANY (t.host_sessions) END)) ORDER BY i)
+        INTO erased
+        FROM generate_series(1, items) AS i;
     END IF;
-    written := array_fill(false, ARRAY[cardinality(sids)]);
-    known := written;
-    parents := array_fill(0::bigint, ARRAY[cardinality(sids)]);
-    offsets := parents;
-    epochs := parents;
-    gateways := array_fill(NULL::text, ARRAY[cardinality(sids)]);
-    hosts := gateways;
+    IF '' <> ANY (i_lease) THEN
+        SELECT array_agg(EXISTS (
+                   SELECT FROM leases l
+                   WHERE l.tenant_id = p_tenant AND l.sid = (olds[i]).sid
+                     AND l.token = i_lease[i] AND l.expires_at > clock_timestamp()) ORDER BY i)
+        INTO leased
+        FROM generate_series(1, items) AS i;
+    END IF;
+
+    o_seq := array_fill(0::bigint, ARRAY[cardinality(e_item)]);
+    o_known := array_fill(false, ARRAY[cardinality(e_item)]);
+    parents := o_seq;
+    offsets := o_seq;
+    clashes := o_known;
+    IF true = ANY (i_keyed) THEN
+        FOR hit IN
+            SELECT n, coalesce(k1.seq, k2.seq) AS seq,
+                   coalesce(k1.payload_hash = e_hash[n], true) AND coalesce(k2.payload_hash = e_hash[n], true) AS same
+            FROM generate_series(1, cardinality(e_item)) AS n
+            LEFT JOIN LATERAL (
+                SELECT x.seq, x.payload_hash FROM event_keys x
+                WHERE x.tenant_id = p_tenant AND x.sid = (olds[e_item[n]]).sid AND x.kind = e_kind[n] AND x.key = e_key[n]
+                LIMIT 1) k1 ON true
+            LEFT JOIN LATERAL (
+                SELECT x.seq, x.payload_hash FROM event_keys x
+                WHERE x.tenant_id = p_tenant AND x.sid = (olds[e_item[n]]).sid AND x.kind = e_kind2[n] AND x.key = e_key2[n]
+                LIMIT 1) k2 ON true
+            WHERE k1.seq IS NOT NULL OR k2.seq IS NOT NULL
+        LOOP
+            hits := true;
+            o_known[hit.n] := true;
+            o_seq[hit.n] := hit.seq;
+            clashes[hit.n] := NOT hit.same;
+        END LOOP;
+    END IF;
 
     FOR i IN 1 .. items LOOP
         lo := hi + 1;
         hi := hi + i_events[i];
-        verdict := 0;
         IF i = 1 OR i_key[i] <> i_key[i - 1] THEN
-            s := all_s[i];
+            s := olds[i];
             fresh := s.sid IS NULL;
             touched := false;
             owes := false;
@@ -156,49 +180,33 @@ BEGIN
                 s.head := 0; s.host_head := 0; s.epoch := 1; s.leaf_seq := 0; s.leaf_offset := 0;
                 s.base_offset := 0; s.hold_offset := 0; s.factor_milli := 1000; s.token_budget := 0; s.dialect := 0;
             END IF;
-            s.updated_at := now();
         END IF;
 
         -- Erased, then idempotency, then lease, then expectations.
-        IF i_key[i] = ANY (busy) THEN
-            verdict := 1;
-        ELSIF graves AND EXISTS (
-            SELECT FROM tombstones t
-            WHERE t.tenant_id = p_tenant AND t.session_key = i_key[i]
-              AND (CASE WHEN i_host_session[i] = '' THEN fresh
-                   ELSE sha256(convert_to(i_host_session[i], 'UTF8')) = ANY (t.host_sessions) END)) THEN
-            verdict := 3;
-        ELSIF fresh AND NOT i_create[i] THEN
-            verdict := 2;
-        ELSE
-            news := i_events[i];
-            conflict := NULL;
-            gated := false;
-            IF i_keyed[i] THEN
-                FOR j IN lo .. hi LOOP
-                    CONTINUE WHEN seqs[j] = 0;
-                    IF NOT same[j] THEN
-                        conflict := coalesce(conflict, seqs[j]);
-                    END IF;
-                    known[j] := true;
-                    news := news - 1;
-                    gated := gated OR j = i_gate[i];
-                END LOOP;
-            END IF;
-            IF conflict IS NOT NULL THEN
-                verdict := 4;
-            ELSIF gated OR news = 0 THEN
-                verdict := 8;
-            ELSIF i_lease[i] <> '' AND NOT EXISTS (
-                SELECT FROM leases l WHERE l.tenant_id = p_tenant AND l.sid = s.sid
-                   AND l.token = i_lease[i] AND l.expires_at > clock_timestamp()) THEN
-                verdict := 7;
-            ELSIF i_expected_head[i] >= 0 AND i_expected_head[i] NOT BETWEEN s.host_head AND s.head THEN
-                verdict := 5;
-            ELSIF i_expected_epoch[i] >= 0 AND i_expected_epoch[i] <> s.epoch THEN
-                verdict := 6;
-            END IF;
+        conflict := NULL;
+        gated := false;
+        IF hits AND i_keyed[i] THEN
+            unknown := i_events[i];
+            FOR j IN lo .. hi LOOP
+                CONTINUE WHEN NOT o_known[j];
+                IF clashes[j] THEN
+                    conflict := coalesce(conflict, o_seq[j]);
+                END IF;
+                unknown := unknown - 1;
+                gated := gated OR j = i_gate[i];
+            END LOOP;
+            gated := gated OR unknown = 0;
         END IF;
+        verdict := CASE
+            WHEN i_key[i] = ANY (busy) THEN 1
+            WHEN graves AND erased[i] THEN 3
+            WHEN fresh AND NOT i_create[i] THEN 2
+            WHEN conflict IS NOT NULL THEN 4
+            WHEN gated THEN 8
+            WHEN i_lease[i] <> '' AND NOT leased[i] THEN 7
+            WHEN i_expected_head[i] >= 0 AND i_expected_head[i] NOT BETWEEN s.host_head AND s.head THEN 5
+            WHEN i_expected_epoch[i] >= 0 AND i_expected_epoch[i] <> s.epoch THEN 6
+            ELSE 0 END;
 
         IF verdict = 0 THEN
             touched := true;
@@ -207,10 +215,10 @@ BEGIN
             IF i_host_session[i] <> '' THEN s.host_session_id := i_host_session[i]; END IF;
             IF i_budget[i] > 0 THEN s.token_budget := i_budget[i]; END IF;
             FOR j IN lo .. hi LOOP
-                CONTINUE WHEN known[j];
+                CONTINUE WHEN o_known[j];
                 s.head := s.head + 1;
-                written[j] := true;
-                seqs[j] := s.head;
+                news := news || j;
+                o_seq[j] := s.head;
                 IF e_type[j] = 1 THEN
                     s.leaf_offset := s.leaf_offset + e_tokens[j];
                     parents[j] := s.leaf_seq;
@@ -220,20 +228,13 @@ BEGIN
                     END IF;
                 END IF;
                 offsets[j] := s.leaf_offset;
-                epochs[j] := s.epoch;
-                gateways[j] := nullif(i_gateway[i], '');
-                hosts[j] := nullif(i_host_session[i], '');
             END LOOP;
             IF i_host[i] THEN s.host_head := s.head; END IF;
         END IF;
 
         debt := false;
         IF touched AND (i = items OR i_key[i + 1] <> i_key[i]) THEN
-            IF fresh THEN
-                opened := opened || s;
-            ELSE
-                changed := changed || s;
-            END IF;
+            changed := changed || s;
             debt := owes AND s.leaf_offset > s.hold_offset
                 AND (s.leaf_offset - s.base_offset) * s.factor_milli
                     > coalesce(nullif(s.token_budget, 0), p_default_budget) * p_debt_milli;
@@ -241,53 +242,51 @@ BEGIN
                 owing := owing || s;
             END IF;
         END IF;
-        outcomes := outcomes || jsonb_build_array(
-            verdict, s.sid, s.head, s.host_head, s.epoch, debt,
-            CASE WHEN verdict IN (0, 8) THEN to_jsonb(seqs[lo:hi]) WHEN verdict = 4 THEN to_jsonb(ARRAY[conflict]) END,
-            CASE WHEN verdict IN (0, 8) THEN to_jsonb(known[lo:hi]) END);
+        IF verdict = 4 THEN
+            o_seq[lo] := conflict;
+        END IF;
+        o_verdict[i] := verdict;
+        o_sid[i] := s.sid;
+        o_head[i] := s.head;
+        o_host_head[i] := s.host_head;
+        o_epoch[i] := s.epoch;
+        o_debt[i] := debt;
     END LOOP;
 
-    IF true = ANY (written) THEN
+    IF cardinality(news) > 0 THEN
         INSERT INTO events (tenant_id, sid, seq, type, parent_seq, epoch, gateway, host_session_id, payload_hash,
                             body, body_ref, reader_version, role, tokens, flags, links, offset_tokens)
-        SELECT p_tenant, e.sid, e.seq, e.type, e.parent, e.epoch, e.gateway, e.host, e.hash,
-               CASE WHEN length(e.body) > big THEN ''::bytea ELSE e.body END,
-               CASE WHEN length(e.body) > big THEN sha256(e.body) END,
-               e.version, e.role, e.tokens, e.flags, e.links, e.upto
-        FROM unnest(written, sids, seqs, parents, offsets, epochs, gateways, hosts,
-                    e_type, e_hash, e_body, e_version, e_role, e_tokens, e_flags, e_links)
-             AS e (written, sid, seq, parent, upto, epoch, gateway, host,
-                   type, hash, body, version, role, tokens, flags, links)
-        WHERE e.written;
-    END IF;
-    IF true = ANY (i_large) THEN
-        INSERT INTO bodies (tenant_id, sid, hash, body)
-        SELECT p_tenant, e.sid, sha256(e.body), e.body
-        FROM unnest(written, sids, e_body) AS e (written, sid, body)
-        WHERE e.written AND length(e.body) > big
-        ON CONFLICT DO NOTHING;
-    END IF;
-    IF true = ANY (i_keyed) THEN
-        INSERT INTO event_keys (tenant_id, sid, kind, key, seq, payload_hash)
-        SELECT p_tenant, e.sid, v.kind, v.key, e.seq, e.hash
-        FROM unnest(written, sids, seqs, e_hash, e_kind, e_key, e_kind2, e_key2)
-             AS e (written, sid, seq, hash, kind, key, kind2, key2)
-        CROSS JOIN LATERAL (VALUES (e.kind, e.key), (e.kind2, e.key2)) AS v (kind, key)
-        WHERE e.written AND v.key IS NOT NULL;
-    END IF;
-    IF cardinality(changed) > 0 THEN
-        UPDATE sessions x SET head = c.head, host_head = c.host_head, leaf_seq = c.leaf_seq,
-               leaf_offset = c.leaf_offset, token_budget = c.token_budget, dialect = c.dialect,
-               gateway = c.gateway, host_session_id = c.host_session_id, updated_at = c.updated_at
-        FROM unnest(changed) AS c
-        WHERE x.tenant_id = p_tenant AND x.sid = c.sid;
-    END IF;
-    IF cardinality(opened) > 0 THEN
-        INSERT INTO sessions (tenant_id, sid, session_key, head, host_head, epoch, leaf_seq, leaf_offset,
+        SELECT p_tenant, o_sid[e_item[j]], o_seq[j], e_type[j], parents[j], o_epoch[e_item[j]],
+               nullif(i_gateway[e_item[j]], ''), nullif(i_host_session[e_item[j]], ''), e_hash[j],
+               CASE WHEN length(e_body[j]) > big THEN ''::bytea ELSE e_body[j] END,
+               CASE WHEN length(e_body[j]) > big THEN sha256(e_body[j]) END,
+               e_version[j], e_role[j], e_tokens[j], e_flags[j], e_links[j], offsets[j]
+        FROM unnest(news) AS j;
+        IF true = ANY (i_large) THEN
+            INSERT INTO bodies (tenant_id, sid, hash, body)
+            SELECT p_tenant, o_sid[e_item[j]], sha256(e_body[j]), e_body[j]
+            FROM unnest(news) AS j
+            WHERE length(e_body[j]) > big
+            ON CONFLICT DO NOTHING;
+        END IF;
+        IF true = ANY (i_keyed) THEN
+            INSERT INTO event_keys (tenant_id, sid, kind, key, seq, payload_hash)
+            SELECT p_tenant, o_sid[e_item[j]], v.kind, v.key, o_seq[j], e_hash[j]
+            FROM unnest(news) AS j
+            CROSS JOIN LATERAL (VALUES (e_kind[j], e_key[j]), (e_kind2[j], e_key2[j])) AS v (kind, key)
+            WHERE v.key IS NOT NULL;
+        END IF;
+        -- Not an UPDATE … FROM, whose join the planner may turn into a scan of
+        -- all sessions: ON CONFLICT always probes the index.
+        INSERT INTO sessions AS x (tenant_id, sid, session_key, head, host_head, epoch, leaf_seq, leaf_offset,
                               token_budget, dialect, gateway, host_session_id)
-        SELECT o.tenant_id, o.sid, o.session_key, o.head, o.host_head, o.epoch, o.leaf_seq, o.leaf_offset,
-               o.token_budget, o.dialect, o.gateway, o.host_session_id
-        FROM unnest(opened) AS o;
+        SELECT c.tenant_id, c.sid, c.session_key, c.head, c.host_head, c.epoch, c.leaf_seq, c.leaf_offset,
+               c.token_budget, c.dialect, c.gateway, c.host_session_id
+        FROM unnest(changed) AS c
+        ON CONFLICT (tenant_id, sid) DO UPDATE
+        SET head = excluded.head, host_head = excluded.host_head, leaf_seq = excluded.leaf_seq,
+            leaf_offset = excluded.leaf_offset, token_budget = excluded.token_budget, dialect = excluded.dialect,
+            gateway = excluded.gateway, host_session_id = excluded.host_session_id, updated_at = excluded.updated_at;
     END IF;
     IF cardinality(owing) > 0 THEN
         INSERT INTO compaction_debt (tenant_id, sid, epoch, tokens, budget)
@@ -297,7 +296,7 @@ BEGIN
         ON CONFLICT (tenant_id, sid) DO UPDATE
             SET epoch = excluded.epoch, tokens = excluded.tokens, budget = excluded.budget;
     END IF;
-    RETURN to_jsonb(outcomes);
+    RETURN;
 END
 $$;
 -- +goose StatementEnd

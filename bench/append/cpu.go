@@ -19,6 +19,13 @@ func (c cpuTimes) since(then cpuTimes) cpuTimes {
 	return cpuTimes{c.postgres - then.postgres, c.node - then.node, c.client - then.client}
 }
 
+// cpuAt reads the times when that moment has come.
+func (b *bench) cpuAt(when time.Time) <-chan cpuTimes {
+	c := make(chan cpuTimes, 1)
+	time.AfterFunc(time.Until(when), func() { c <- b.cpu() })
+	return c
+}
+
 func (b *bench) cpu() cpuTimes {
 	var c cpuTimes
 	c.node = ofProcess(b.node.cmd.Process.Pid, false)

@@ -22,7 +22,8 @@ type Side struct {
 	Transactions   int64   `json:"transactions"`
 	Calls          int64   `json:"calls"`
 
-	rates []float64
+	rates   []float64
+	counted int64
 }
 
 // Level compares the sides at one number of connections.
@@ -35,16 +36,10 @@ type Level struct {
 	Ratio float64 `json:"ratio"`
 }
 
-// warmUp fills plan and connection caches before a level's first round.
-const warmUp = time.Second
-
 // level measures both sides in turns, so that what else the machine does meets
 // both.
 func (b *bench) level(ctx context.Context, sessions, conns int) (Level, error) {
 	l := Level{Sessions: sessions, Connections: conns}
-	if err := b.round(ctx, &Level{Sessions: sessions, Connections: conns}, warmUp); err != nil {
-		return l, err
-	}
 	for range b.rounds {
 		if err := b.round(ctx, &l, b.duration); err != nil {
 			return l, err
@@ -76,9 +71,7 @@ func (b *bench) measure(ctx context.Context, s *Side, side string, drive func() 
 	if err := b.db.QueryRow(ctx, "SELECT coalesce(max(position), 0) FROM events").Scan(&before); err != nil {
 		return err
 	}
-	cpu := b.cpu()
 	m, err := drive()
-	used := b.cpu().since(cpu)
 	b.acked[side] += m.calls
 	if err != nil {
 		return err
@@ -91,19 +84,20 @@ func (b *bench) measure(ctx context.Context, s *Side, side string, drive func() 
 	if after != m.calls {
 		return fmt.Errorf("%s: %d calls acknowledged, %d events stored", side, m.calls, after)
 	}
-	s.add(m, used, transactions)
+	s.add(m, transactions)
 	return nil
 }
 
-func (s *Side) add(m measured, used cpuTimes, transactions int64) {
-	s.rates = append(s.rates, float64(m.calls)/m.took.Seconds())
+func (s *Side) add(m measured, transactions int64) {
+	s.rates = append(s.rates, float64(m.counted)/m.took.Seconds())
 	s.Calls += m.calls
+	s.counted += m.counted
 	s.Transactions += transactions
 	s.P50Millis += millis(quantile(m.lat, .5))
 	s.P99Millis += millis(quantile(m.lat, .99))
-	s.PostgresCPU += micros(used.postgres)
-	s.NodeCPU += micros(used.node)
-	s.ClientCPU += micros(used.client)
+	s.PostgresCPU += micros(m.used.postgres)
+	s.NodeCPU += micros(m.used.node)
+	s.ClientCPU += micros(m.used.client)
 }
 
 // finish turns sums into means; the rate is the median round's.
@@ -113,7 +107,7 @@ func (s *Side) finish(rounds int) {
 	s.P50Millis /= float64(rounds)
 	s.P99Millis /= float64(rounds)
 	for _, cpu := range []*float64{&s.PostgresCPU, &s.NodeCPU, &s.ClientCPU} {
-		*cpu /= float64(max(s.Calls, 1))
+		*cpu /= float64(max(s.counted, 1))
 	}
 }
 

@@ -14,12 +14,19 @@ import (
 	"time"
 )
 
-// measured is what one measurement of one side found.
+// measured is what one measurement of one side found. A side is warmed up first:
+// calls are all that were acknowledged, counted those of the time measured.
 type measured struct {
-	calls int64
-	took  time.Duration
-	lat   []time.Duration // a sample
+	calls, counted int64
+	took           time.Duration
+	lat            []time.Duration // a sample of the counted
+	used           cpuTimes        // by the counted
 }
+
+// warmUp is how long a side runs before it is measured. A new connection of
+// pgbench has every statement of the function to plan at its first call; the
+// node keeps its connections, as a service does.
+const warmUp = 3 * time.Second
 
 // caller is one keep-alive connection with a request of its own, of which only
 // the digits of session and idempotency key change: the generator should cost
@@ -31,7 +38,8 @@ type caller struct {
 	session []byte // the digits, within request
 	key     []byte
 	rnd     *rand.Rand
-	lat     []time.Duration
+	calls   int64
+	lat     []time.Duration // of the calls that count
 }
 
 const keyDigits = 16
@@ -123,8 +131,8 @@ func (b *bench) driveHTTP(ctx context.Context, sessions, conns int, length time.
 	}
 	var wg sync.WaitGroup
 	fault := make(chan error, conns)
-	began := time.Now()
-	until := began.Add(length)
+	from := time.Now().Add(warmUp)
+	until := from.Add(length)
 	for i, c := range callers {
 		// Each connection has a block of numbers, so that they share nothing.
 		next := b.calls + int64(i)<<24
@@ -136,16 +144,21 @@ func (b *bench) driveHTTP(ctx context.Context, sessions, conns int, length time.
 					return
 				}
 				end := time.Now()
-				c.lat = append(c.lat, end.Sub(now))
+				c.calls++
+				if end.After(from) && !end.After(until) {
+					c.lat = append(c.lat, end.Sub(now))
+				}
 				now = end
 			}
 		})
 	}
+	cpu := b.cpuAt(from)
 	wg.Wait()
-	m := measured{took: time.Since(began)}
+	m := measured{took: length, used: b.cpu().since(<-cpu)}
 	b.calls += int64(conns) << 24
 	for _, c := range callers {
-		m.calls += int64(len(c.lat))
+		m.calls += c.calls
+		m.counted += int64(len(c.lat))
 		m.lat = append(m.lat, c.lat...)
 	}
 	select {

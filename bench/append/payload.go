@@ -65,11 +65,11 @@ func appendSQL(size int, session, key string) string {
 		"$session", session, "$key", key, "$hash", fmt.Sprintf(`'\x%x'`, hash), "$body", fmt.Sprintf(`'\x%x'`, body),
 		"$version", strconv.Itoa(message.ReaderVersion), "$role", strconv.Itoa(int(f.Role)),
 		"$tokens", strconv.Itoa(f.Tokens), "$flags", strconv.Itoa(int(flags)), "$links", links, "$tenant", tenant,
-	).Replace(`SELECT append_events('$tenant', false, 128000, 750, ` +
+	).Replace(`SELECT * FROM append_events('$tenant', false, 128000, 750, ` +
 		`ARRAY[$session]::text[], ARRAY[gen_random_uuid()], ARRAY[true], ARRAY[true], ARRAY['']::text[], ` +
 		`ARRAY['']::text[], ARRAY[-1]::bigint[], ARRAY[-1]::bigint[], ARRAY['']::text[], ARRAY[0], ARRAY[0]::bigint[], ` +
 		`ARRAY[false], ARRAY[1], ARRAY[true], ARRAY[false], ` +
-		`ARRAY[1]::smallint[], ARRAY[$hash]::bytea[], ARRAY[$body]::bytea[], ARRAY[$version]::smallint[], ` +
+		`ARRAY[1], ARRAY[1]::smallint[], ARRAY[$hash]::bytea[], ARRAY[$body]::bytea[], ARRAY[$version]::smallint[], ` +
 		`ARRAY[$role]::smallint[], ARRAY[$tokens]::integer[], ARRAY[$flags]::integer[], ARRAY[$links]::bytea[], ` +
 		`ARRAY[1]::smallint[], ARRAY[convert_to($key, 'UTF8')], ARRAY[0]::smallint[], ARRAY[NULL]::bytea[])`)
 }

@@ -13,7 +13,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -32,7 +31,6 @@ func findPgbench() (string, error) {
 var (
 	processed = regexp.MustCompile(`transactions actually processed: (\d+)`)
 	failed    = regexp.MustCompile(`failed transactions: (\d+)`)
-	perSecond = regexp.MustCompile(`tps = ([0-9.]+) \(without initial connection time\)`)
 )
 
 // drivePgbench calls append_events with one item a transaction, prepared and
@@ -51,39 +49,44 @@ func (b *bench) drivePgbench(ctx context.Context, sessions, conns int, length ti
 		return measured{}, err
 	}
 	cmd := exec.CommandContext(ctx, b.pgbench, "-n", "-M", "prepared", "-f", "append.sql",
-		"-c", strconv.Itoa(conns), "-j", strconv.Itoa(min(conns, runtime.NumCPU())), "-T", strconv.Itoa(int(length.Seconds())),
-		"-l", "--log-prefix=lat", "--sampling-rate=0.2", b.dsn)
+		"-c", strconv.Itoa(conns), "-j", strconv.Itoa(min(conns, runtime.NumCPU())), "-T", strconv.Itoa(int((warmUp + length).Seconds())),
+		"-l", "--log-prefix=lat", b.dsn)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "PGOPTIONS=-c jit=off -c plan_cache_mode=force_generic_plan")
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
-	if err := cmd.Run(); err != nil {
-		return measured{}, fmt.Errorf("pgbench: %w\n%s", err, said.String())
+	from := time.Now().Add(warmUp)
+	cpu := b.cpuAt(from)
+	err = cmd.Run()
+	m := measured{took: length, used: b.cpu().since(<-cpu)}
+	if err != nil {
+		return m, fmt.Errorf("pgbench: %w\n%s", err, said.String())
 	}
-	n, tps, bad := number(processed, &out), number(perSecond, &out), number(failed, &out)
-	if n == 0 || tps == 0 || bad != 0 {
-		return measured{}, fmt.Errorf("pgbench: %s%s", out.String(), said.String())
+	m.calls = number(processed, &out)
+	if m.calls == 0 || number(failed, &out) != 0 {
+		return m, fmt.Errorf("pgbench: %s%s", out.String(), said.String())
 	}
-	m := measured{calls: int64(n), took: time.Duration(n / tps * float64(time.Second))}
-	m.lat, err = latencies(dir)
+	m.lat, err = latencies(dir, from, from.Add(length))
+	m.counted = int64(len(m.lat))
 	return m, err
 }
 
-func number(re *regexp.Regexp, out *bytes.Buffer) float64 {
+func number(re *regexp.Regexp, out *bytes.Buffer) int64 {
 	m := re.FindSubmatch(out.Bytes())
 	if m == nil {
 		return 0
 	}
-	f, err := strconv.ParseFloat(string(m[1]), 64)
+	n, err := strconv.ParseInt(string(m[1]), 10, 64)
 	if err != nil {
 		return 0
 	}
-	return f
+	return n
 }
 
-// latencies reads pgbench's per-transaction logs: the third field is in
-// microseconds.
-func latencies(dir string) ([]time.Duration, error) {
+// latencies reads pgbench's per-transaction logs, the transactions that ended
+// within a time. Fields: client, number, latency in µs, script, and when it
+// ended, in seconds and µs.
+func latencies(dir string, from, until time.Time) ([]time.Duration, error) {
 	logs, err := filepath.Glob(filepath.Join(dir, "lat.*"))
 	if err != nil {
 		return nil, err
@@ -96,12 +99,12 @@ func latencies(dir string) ([]time.Duration, error) {
 		}
 		lines := bufio.NewScanner(f)
 		for lines.Scan() {
-			if fields := strings.Fields(lines.Text()); len(fields) > 2 {
-				us, err := strconv.ParseInt(fields[2], 10, 64)
-				if err != nil {
-					continue // "skipped"
-				}
-				out = append(out, time.Duration(us)*time.Microsecond)
+			var client, nr, took, script, sec, usec int64
+			if _, err := fmt.Sscan(lines.Text(), &client, &nr, &took, &script, &sec, &usec); err != nil {
+				return nil, errors.Join(fmt.Errorf("pgbench's log: %q: %w", lines.Text(), err), f.Close())
+			}
+			if end := time.Unix(sec, usec*1000); end.After(from) && !end.After(until) {
+				out = append(out, time.Duration(took)*time.Microsecond)
 			}
 		}
 		if err := errors.Join(lines.Err(), f.Close()); err != nil {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -97,43 +96,28 @@ const (
 )
 
 type outcome struct {
-	verdict               int
+	verdict               int32
 	sid                   uuid.UUID
 	head, hostHead, epoch int64
 	debt                  bool
-	seqs                  []*int64
+	seqs                  []int64
 	known                 []bool
-}
-
-func (o *outcome) UnmarshalJSON(b []byte) error {
-	return json.Unmarshal(b, &[]any{&o.verdict, &o.sid, &o.head, &o.hostHead, &o.epoch, &o.debt, &o.seqs, &o.known})
 }
 
 // result turns an outcome into what the caller of Append sees.
 func (o *outcome) result(it *Item) (Appended, error) {
 	switch o.verdict {
 	case verdictAppended, verdictKnown:
-		a := Appended{
+		return Appended{
 			SID: o.sid, Head: o.head, HostHead: o.hostHead, Epoch: o.epoch, Debt: o.debt,
-			Known: o.known, Duplicate: o.verdict == verdictKnown, Seqs: make([]int64, len(o.seqs)),
-		}
-		for i, seq := range o.seqs {
-			if seq != nil {
-				a.Seqs[i] = *seq
-			}
-		}
-		return a, nil
+			Seqs: o.seqs, Known: o.known, Duplicate: o.verdict == verdictKnown,
+		}, nil
 	case verdictUnknown:
 		return Appended{}, contextengine.ErrUnknownSession
 	case verdictErased:
 		return Appended{}, contextengine.ErrSessionErased
 	case verdictConflict:
-		e := &contextengine.IdempotencyConflictError{}
-		if len(o.seqs) > 0 && o.seqs[0] != nil {
-			e.Seq = *o.seqs[0]
-		}
-		e.Key = it.onlyKey()
-		return Appended{}, e
+		return Appended{}, &contextengine.IdempotencyConflictError{Key: it.onlyKey(), Seq: o.seqs[0]}
 	case verdictStaleHead:
 		return Appended{}, &contextengine.StaleHeadError{Expected: *it.ExpectedHead, Head: o.head}
 	case verdictEpoch:
@@ -181,7 +165,7 @@ func (s *Store) params(items []*Item, try bool) db.AppendEventsParams {
 		DefaultBudget: s.cfg.DefaultBudget, DebtMilli: s.cfg.DebtMilli,
 	}
 	opened := make(map[string]uuid.UUID, len(items))
-	for _, it := range items {
+	for i, it := range items {
 		sid, ok := opened[it.SessionKey]
 		if !ok {
 			sid = uuid.Must(uuid.NewV7())
@@ -209,6 +193,7 @@ func (s *Store) params(items []*Item, try bool) db.AppendEventsParams {
 			e := &it.Events[j]
 			keyed = keyed || len(e.Keys) > 0
 			large = large || len(e.Body) > largeBody
+			p.EItem = append(p.EItem, int32(i+1))
 			addEvent(&p, e)
 		}
 		p.IKeyed = append(p.IKeyed, keyed)
@@ -248,16 +233,23 @@ func orMinusOne(n *int64) int64 {
 
 // run sends one batch: one statement, one round trip, one transaction.
 func run(ctx context.Context, q *db.Queries, p db.AppendEventsParams) ([]outcome, error) {
-	raw, err := q.AppendEvents(ctx, p)
+	r, err := q.AppendEvents(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	var outs []outcome
-	if err := json.Unmarshal(raw, &outs); err != nil {
-		return nil, fmt.Errorf("append: outcomes: %w", err)
+	if len(r.Verdict) != len(p.IKey) || len(r.Seq) != len(p.EType) || len(r.Known) != len(p.EType) {
+		return nil, fmt.Errorf("append: %d outcomes for %d items", len(r.Verdict), len(p.IKey))
 	}
-	if len(outs) != len(p.IKey) {
-		return nil, fmt.Errorf("append: %d outcomes for %d items", len(outs), len(p.IKey))
+	outs := make([]outcome, len(r.Verdict))
+	at := 0
+	for i := range outs {
+		next := at + int(p.IEvents[i])
+		outs[i] = outcome{
+			verdict: r.Verdict[i], sid: r.SID[i], head: r.Head[i], hostHead: r.HostHead[i], epoch: r.Epoch[i], debt: r.Debt[i],
+			// Callers keep their part: none may grow into the next one's.
+			seqs: r.Seq[at:next:next], known: r.Known[at:next:next],
+		}
+		at = next
 	}
 	return outs, nil
 }

@@ -12,16 +12,18 @@ import (
 )
 
 const appendEvents = `-- name: AppendEvents :one
-SELECT append_events(
+SELECT o.o_verdict::integer[] AS verdict, o.o_sid::uuid[] AS sid, o.o_head::bigint[] AS head, o.o_host_head::bigint[] AS host_head,
+       o.o_epoch::bigint[] AS epoch, o.o_debt::boolean[] AS debt, o.o_seq::bigint[] AS seq, o.o_known::boolean[] AS known
+FROM append_events(
     $1::text, $2::boolean, $3::bigint, $4::bigint,
     $5::text[], $6::uuid[], $7::boolean[], $8::boolean[], $9::text[],
     $10::text[], $11::bigint[], $12::bigint[], $13::text[],
     $14::integer[], $15::bigint[], $16::boolean[],
     $17::integer[], $18::boolean[], $19::boolean[],
-    $20::smallint[], $21::bytea[], $22::bytea[], $23::smallint[],
-    $24::smallint[], $25::integer[], $26::integer[], $27::bytea[],
-    $28::smallint[], $29::bytea[], $30::smallint[], $31::bytea[]
-)::jsonb AS outcomes
+    $20::integer[], $21::smallint[], $22::bytea[], $23::bytea[], $24::smallint[],
+    $25::smallint[], $26::integer[], $27::integer[], $28::bytea[],
+    $29::smallint[], $30::bytea[], $31::smallint[], $32::bytea[]
+) AS o
 `
 
 type AppendEventsParams struct {
@@ -44,6 +46,7 @@ type AppendEventsParams struct {
 	IEvents        []int32
 	IKeyed         []bool
 	ILarge         []bool
+	EItem          []int32
 	EType          []int16
 	EHash          [][]byte
 	EBody          [][]byte
@@ -58,19 +61,32 @@ type AppendEventsParams struct {
 	EKey2          [][]byte
 }
 
+type AppendEventsRow struct {
+	Verdict  []int32
+	SID      []uuid.UUID
+	Head     []int64
+	HostHead []int64
+	Epoch    []int64
+	Debt     []bool
+	Seq      []int64
+	Known    []bool
+}
+
 // AppendEvents
 //
-//	SELECT append_events(
+//	SELECT o.o_verdict::integer[] AS verdict, o.o_sid::uuid[] AS sid, o.o_head::bigint[] AS head, o.o_host_head::bigint[] AS host_head,
+//	       o.o_epoch::bigint[] AS epoch, o.o_debt::boolean[] AS debt, o.o_seq::bigint[] AS seq, o.o_known::boolean[] AS known
+//	FROM append_events(
 //	    $1::text, $2::boolean, $3::bigint, $4::bigint,
 //	    $5::text[], $6::uuid[], $7::boolean[], $8::boolean[], $9::text[],
 //	    $10::text[], $11::bigint[], $12::bigint[], $13::text[],
 //	    $14::integer[], $15::bigint[], $16::boolean[],
 //	    $17::integer[], $18::boolean[], $19::boolean[],
-//	    $20::smallint[], $21::bytea[], $22::bytea[], $23::smallint[],
-//	    $24::smallint[], $25::integer[], $26::integer[], $27::bytea[],
-//	    $28::smallint[], $29::bytea[], $30::smallint[], $31::bytea[]
-//	)::jsonb AS outcomes
-func (q *Queries) AppendEvents(ctx context.Context, arg AppendEventsParams) ([]byte, error) {
+//	    $20::integer[], $21::smallint[], $22::bytea[], $23::bytea[], $24::smallint[],
+//	    $25::smallint[], $26::integer[], $27::integer[], $28::bytea[],
+//	    $29::smallint[], $30::bytea[], $31::smallint[], $32::bytea[]
+//	) AS o
+func (q *Queries) AppendEvents(ctx context.Context, arg AppendEventsParams) (AppendEventsRow, error) {
 	row := q.db.QueryRow(ctx, appendEvents,
 		arg.TenantID,
 		arg.TryLocks,
@@ -91,6 +107,7 @@ func (q *Queries) AppendEvents(ctx context.Context, arg AppendEventsParams) ([]b
 		arg.IEvents,
 		arg.IKeyed,
 		arg.ILarge,
+		arg.EItem,
 		arg.EType,
 		arg.EHash,
 		arg.EBody,
@@ -104,9 +121,18 @@ func (q *Queries) AppendEvents(ctx context.Context, arg AppendEventsParams) ([]b
 		arg.EKind2,
 		arg.EKey2,
 	)
-	var outcomes []byte
-	err := row.Scan(&outcomes)
-	return outcomes, err
+	var i AppendEventsRow
+	err := row.Scan(
+		&i.Verdict,
+		&i.SID,
+		&i.Head,
+		&i.HostHead,
+		&i.Epoch,
+		&i.Debt,
+		&i.Seq,
+		&i.Known,
+	)
+	return i, err
 }
 
 const knownKeys = `-- name: KnownKeys :many
