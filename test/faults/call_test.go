@@ -31,16 +31,17 @@ func (a answer) String() string {
 	return fmt.Sprintf("status %d, retry after %q: %.200s", a.status, a.retryAfter, a.body)
 }
 
-func (l *load) post(ctx context.Context, base, session, call string, body []byte) (a answer) {
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { a.reused = i.Reused }})
+func (l *load) post(ctx context.Context, base, session, call string, body []byte) answer {
+	reused := false
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused = i.Reused }})
 	target := base + "/v1/sessions/" + url.PathEscape(session) + "/" + call
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
 	if err != nil {
-		a.err = err
-		return a
+		return answer{err: err}
 	}
 	req.Header.Set("Content-Type", "application/json")
-	a.do(l.http, req)
+	a := do(l.http, req)
+	a.reused = reused
 	return a
 }
 
@@ -49,25 +50,22 @@ func (l *load) get(ctx context.Context, base, path string, into any) error {
 	if err != nil {
 		return err
 	}
-	var a answer
-	if a.do(l.http, req); a.err != nil {
-		return a.err
-	}
-	if a.status != http.StatusOK {
+	a := do(l.http, req)
+	if a.err != nil || a.status != http.StatusOK {
 		return fmt.Errorf("%s: %s", path, a)
 	}
 	return json.Unmarshal(a.body, into)
 }
 
-func (a *answer) do(c *http.Client, req *http.Request) {
+func do(c *http.Client, req *http.Request) (a answer) {
 	res, err := c.Do(req)
 	if err != nil {
-		a.err = err
-		return
+		return answer{err: err}
 	}
 	defer res.Body.Close()
 	a.status, a.retryAfter = res.StatusCode, res.Header.Get("Retry-After")
 	a.body, a.err = io.ReadAll(res.Body)
+	return a
 }
 
 // sessionRow is the part of a session that tests look at.
@@ -136,7 +134,7 @@ func (l *load) paid(t *testing.T, base string) {
 			return s.Debt == 0 && s.Epoch > l.rec.Owed(key)
 		})
 		s = l.session(t, base, key) // its debt is read after the rest of it
-		if s.Tokens > budget*3/4 { // the threshold, unless set otherwise
+		if s.Tokens > budget*3/4 {  // the threshold, unless set otherwise
 			t.Errorf("%s owes nothing with %d tokens in a budget of %d", key, s.Tokens, budget)
 		}
 		t.Logf("%s: head %d, epoch %d, owed in epoch %d", key, s.Head, s.Epoch, l.rec.Owed(key))

@@ -62,11 +62,11 @@ func (g *gateway) untilGone(url string) {
 		case a.err != nil:
 			l.again.Add(1)
 			if a = l.post(context.Background(), l.urls[0], session, "commit-turn", body); a.err != nil || a.status != http.StatusOK {
-				l.trouble("not taken elsewhere: %s", a)
+				l.troublef("not taken elsewhere: %s", a)
 				return
 			}
 		case a.status != http.StatusOK:
-			l.trouble("a draining node answers %s", a)
+			l.troublef("a draining node answers %s", a)
 			return
 		}
 		w.Ack()

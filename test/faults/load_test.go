@@ -43,8 +43,8 @@ func newLoad(t *testing.T, nodes ...*process) *load {
 	return l
 }
 
-// trouble notes what a client may not see.
-func (l *load) trouble(format string, args ...any) {
+// troublef notes what a client may not see.
+func (l *load) troublef(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.troubles) < 20 {
@@ -54,7 +54,7 @@ func (l *load) trouble(format string, args ...any) {
 
 // run starts gateways that work until ctx ends and finish what they have in
 // hand. The returned function waits for them.
-func (l *load) run(t *testing.T, ctx context.Context, gateways int) (wait func()) {
+func (l *load) run(ctx context.Context, t *testing.T, gateways int) (wait func()) {
 	t.Helper()
 	var all sync.WaitGroup
 	for i := range gateways {
@@ -123,7 +123,7 @@ func (g *gateway) batch(session string) {
 	var res struct{ Seqs []int64 }
 	if g.send(session, "ingest-batch", object("messages", array(ms), "idempotencyKeys", names), &res) {
 		if len(res.Seqs) != len(ms) {
-			g.load.trouble("%d seqs for %d messages", len(res.Seqs), len(ms))
+			g.load.troublef("%d seqs for %d messages", len(res.Seqs), len(ms))
 		}
 		w.Ack(res.Seqs...)
 	}
@@ -170,7 +170,7 @@ func (g *gateway) look(session string) {
 	var w audit.Window
 	if g.send(session, "assemble", object("tokenBudget", fmt.Append(nil, budget)), &w) {
 		for _, s := range audit.CheckWindow(w, budget) {
-			g.load.trouble("%s: %s", session, s)
+			g.load.troublef("%s: %s", session, s)
 		}
 	}
 }
@@ -189,22 +189,22 @@ func (g *gateway) send(session, call string, body []byte, res any) bool {
 		switch {
 		case a.err == nil && a.status == http.StatusOK:
 			if err := json.Unmarshal(a.body, res); err != nil {
-				l.trouble("%s answered %.200s: %v", call, a.body, err)
+				l.troublef("%s answered %.200s: %v", call, a.body, err)
 			}
 			l.acked.Add(1)
 			return true
 		case l.strict:
-			l.trouble("%s failed: %s", call, a)
+			l.troublef("%s failed: %s", call, a)
 		case a.err != nil:
 		case a.status == http.StatusServiceUnavailable && a.retryAfter != "":
 		default:
-			l.trouble("%s failed: %s", call, a)
+			l.troublef("%s failed: %s", call, a)
 			if a.status/100 == 4 {
 				return false
 			}
 		}
 	}
-	l.trouble("%s of %s was never acknowledged", call, session)
+	l.troublef("%s of %s was never acknowledged", call, session)
 	return false
 }
 

@@ -20,12 +20,12 @@ func TestNATSIsWipedUnderLoad(t *testing.T) {
 
 	ctx, stop := context.WithTimeout(t.Context(), span(t))
 	defer stop()
-	wait := l.run(t, ctx, 4)
+	wait := l.run(ctx, t, 4)
 	wipes := 0
 	for ; ctx.Err() == nil; wipes++ {
-		l.progress(t, ctx, 50)
+		l.progress(ctx, t, 50)
 		bustest.Stop(t, s.nats)
-		l.progress(t, ctx, 50) // without NATS
+		l.progress(ctx, t, 50) // without NATS
 		if err := s.nats.Wipe(); err != nil {
 			t.Fatal(err)
 		}

@@ -17,13 +17,13 @@ func TestNodesAreKilledUnderLoad(t *testing.T) {
 
 	ctx, stop := context.WithTimeout(t.Context(), span(t))
 	defer stop()
-	wait := l.run(t, ctx, 6)
+	wait := l.run(ctx, t, 6)
 	kills := 0
 	for ; ctx.Err() == nil; kills++ {
 		i := kills % len(nodes)
-		l.progress(t, ctx, 5+rand.Int64N(40))
+		l.progress(ctx, t, 5+rand.Int64N(40))
 		nodes[i].kill(t)
-		l.progress(t, ctx, 5+rand.Int64N(40)) // the other one serves
+		l.progress(ctx, t, 5+rand.Int64N(40)) // the other one serves
 		nodes[i] = nodes[i].again(t)
 	}
 	wait()
@@ -33,7 +33,7 @@ func TestNodesAreKilledUnderLoad(t *testing.T) {
 }
 
 // progress waits until n more writes are acknowledged, or ctx ends.
-func (l *load) progress(t *testing.T, ctx context.Context, n int64) {
+func (l *load) progress(ctx context.Context, t *testing.T, n int64) {
 	t.Helper()
 	want := l.acked.Load() + n
 	await(t, "the load goes on", func() bool { return ctx.Err() != nil || l.acked.Load() >= want })

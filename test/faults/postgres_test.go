@@ -26,10 +26,10 @@ func TestPostgresRestartsUnderLoad(t *testing.T) {
 
 	ctx, stop := context.WithTimeout(t.Context(), span(t))
 	defer stop()
-	wait := l.run(t, ctx, 4)
+	wait := l.run(ctx, t, 4)
 	restarts := 0
 	for ; ctx.Err() == nil || restarts < 2; restarts++ {
-		l.progress(t, ctx, 50)
+		l.progress(ctx, t, 50)
 		if restarts%2 == 0 {
 			pg.crash(t)
 		}

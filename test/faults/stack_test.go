@@ -54,7 +54,7 @@ func (s *stack) workerOn(t *testing.T, name, db string, args ...string) *process
 // quiet fails the test where a process logged what an operator would look at.
 func quiet(t *testing.T, p *process, patterns ...string) {
 	t.Helper()
-	for _, line := range strings.Split(p.out.String(), "\n") {
+	for line := range strings.SplitSeq(p.out.String(), "\n") {
 		for _, bad := range append(patterns, "level=ERROR", "panic", "DATA RACE") {
 			if strings.Contains(line, bad) {
 				t.Errorf("%s says: %s", p.name, line)

@@ -23,17 +23,17 @@ func TestWorkersAreKilledUnderLoad(t *testing.T) {
 
 	ctx, stop := context.WithTimeout(t.Context(), span(t))
 	defer stop()
-	wait := l.run(t, ctx, 4)
+	wait := l.run(ctx, t, 4)
 	kills := 0
 	for ; ctx.Err() == nil; kills++ {
 		i := kills % len(workers)
-		l.progress(t, ctx, 5+rand.Int64N(40))
+		l.progress(ctx, t, 5+rand.Int64N(40))
 		if kills%3 == 2 {
 			workers[i].end(t)
 		} else {
 			workers[i].kill(t)
 		}
-		l.progress(t, ctx, rand.Int64N(20))
+		l.progress(ctx, t, rand.Int64N(20))
 		workers[i] = workers[i].again(t)
 	}
 	wait()

@@ -34,7 +34,7 @@ type checker struct {
 	broken  []string
 }
 
-func (c *checker) fail(format string, args ...any) {
+func (c *checker) failf(format string, args ...any) {
 	c.broken = append(c.broken, c.session+": "+fmt.Sprintf(format, args...))
 }
 
@@ -42,7 +42,7 @@ func (c *checker) fail(format string, args ...any) {
 func (c *checker) numbering() {
 	for i, row := range c.log {
 		if row.Seq != int64(i)+1 {
-			c.fail("seq %d stands where %d belongs", row.Seq, i+1)
+			c.failf("seq %d stands where %d belongs", row.Seq, i+1)
 			return
 		}
 	}
@@ -55,7 +55,7 @@ func (c *checker) messages() {
 			continue
 		}
 		if before, twice := c.at[string(row.Message)]; twice {
-			c.fail("the message of seq %d is there again at seq %d: %.80s", c.log[before].Seq, row.Seq, row.Message)
+			c.failf("the message of seq %d is there again at seq %d: %.80s", c.log[before].Seq, row.Seq, row.Message)
 			continue
 		}
 		c.at[string(row.Message)] = i
@@ -79,7 +79,7 @@ func (c *checker) writes(writes []Write) {
 	}
 	for _, row := range c.log {
 		if row.Message != nil && !known[string(row.Message)] {
-			c.fail("seq %d was written by nobody: %.80s", row.Seq, row.Message)
+			c.failf("seq %d was written by nobody: %.80s", row.Seq, row.Message)
 		}
 	}
 }
@@ -89,25 +89,25 @@ func (c *checker) write(w *Write, found []int) {
 	switch {
 	case len(found) == 0:
 		if w.state == Acked {
-			c.fail("acknowledged and lost: %s", name)
+			c.failf("acknowledged and lost: %s", name)
 		}
 		return
 	case w.state == Refused:
-		c.fail("refused and yet stored at seq %d: %s", c.log[found[0]].Seq, name)
+		c.failf("refused and yet stored at seq %d: %s", c.log[found[0]].Seq, name)
 		return
 	case len(found) < len(w.Messages):
-		c.fail("%d of %d messages are stored: %s", len(found), len(w.Messages), name)
+		c.failf("%d of %d messages are stored: %s", len(found), len(w.Messages), name)
 		return
 	}
 	for i := 1; i < len(found); i++ {
 		if found[i] != found[i-1]+1 {
-			c.fail("not contiguous, seq %d follows %d: %s", c.log[found[i]].Seq, c.log[found[i-1]].Seq, name)
+			c.failf("not contiguous, seq %d follows %d: %s", c.log[found[i]].Seq, c.log[found[i-1]].Seq, name)
 			return
 		}
 	}
 	for i, seq := range w.seqs {
 		if c.log[found[i]].Seq != seq {
-			c.fail("acknowledged at seq %d, stored at %d: %s", seq, c.log[found[i]].Seq, name)
+			c.failf("acknowledged at seq %d, stored at %d: %s", seq, c.log[found[i]].Seq, name)
 			return
 		}
 	}
@@ -117,7 +117,7 @@ func (c *checker) write(w *Write, found []int) {
 			got = append(got, c.log[i].Type)
 		}
 		if !slices.Equal(got, want) {
-			c.fail("a turn is followed by %v, not by %v: %s", got, want, name)
+			c.failf("a turn is followed by %v, not by %v: %s", got, want, name)
 		}
 	}
 }
@@ -147,7 +147,7 @@ func (c *checker) order(writes []Write) {
 			}
 		}
 		if at, ok := c.at[string(w.Messages[0])]; ok && at <= highest {
-			c.fail("seq %d was sent after seq %d was acknowledged, and stands before it", c.log[at].Seq, c.log[highest].Seq)
+			c.failf("seq %d was sent after seq %d was acknowledged, and stands before it", c.log[at].Seq, c.log[highest].Seq)
 		}
 	}
 }

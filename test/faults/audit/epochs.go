@@ -10,36 +10,36 @@ func (c *checker) epochs() {
 	open := false // summaries wait for their step
 	for _, row := range c.log {
 		if row.Epoch != epoch && row.Type != "epoch.rotated" {
-			c.fail("seq %d is of epoch %d within epoch %d", row.Seq, row.Epoch, epoch)
+			c.failf("seq %d is of epoch %d within epoch %d", row.Seq, row.Epoch, epoch)
 		}
 		switch row.Type {
 		case "summary.created":
 			open = true
 			key := covered(row.Data)
 			if before, twice := coverage[key]; twice {
-				c.fail("the summaries at seq %d and %d cover the same: %s", before, row.Seq, key)
+				c.failf("the summaries at seq %d and %d cover the same: %s", before, row.Seq, key)
 			}
 			coverage[key] = row.Seq
 		case "epoch.rotated":
 			open = false
 			var body struct{ Base, Epoch int64 }
 			if err := json.Unmarshal(row.Data, &body); err != nil {
-				c.fail("seq %d cannot be read: %v", row.Seq, err)
+				c.failf("seq %d cannot be read: %v", row.Seq, err)
 				continue
 			}
 			if body.Base != epoch || body.Epoch != epoch+1 {
-				c.fail("seq %d steps from epoch %d to %d within epoch %d", row.Seq, body.Base, body.Epoch, epoch)
+				c.failf("seq %d steps from epoch %d to %d within epoch %d", row.Seq, body.Base, body.Epoch, epoch)
 			}
 			epoch = body.Epoch
 		default:
 			if open {
-				c.fail("seq %d (%s) stands between summaries and their step", row.Seq, row.Type)
+				c.failf("seq %d (%s) stands between summaries and their step", row.Seq, row.Type)
 				open = false
 			}
 		}
 	}
 	if open {
-		c.fail("summaries without their step end the log")
+		c.failf("summaries without their step end the log")
 	}
 }
 
