@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/engined/engined/internal/bus/bustest"
 	"github.com/engined/engined/internal/devpg"
 )
 
@@ -19,7 +18,7 @@ import (
 func TestPostgresRestartsUnderLoad(t *testing.T) {
 	begin(t)
 	pg := newPostgres(t)
-	s := &stack{db: pg.start(t), nats: bustest.StartTCP(t)}
+	s := &stack{db: pg.start(t), nats: newNATS(t)}
 	nodes := []*process{s.node(t, "node 1"), s.node(t, "node 2")}
 	s.worker(t, "worker")
 	l := newLoad(t, nodes...)
@@ -36,7 +35,7 @@ func TestPostgresRestartsUnderLoad(t *testing.T) {
 		pg.stop(t)
 		var late *process
 		if restarts == 0 {
-			late = launch(t, "node 3", s.nodeArgs(s.db)...)
+			late = launch(t, "node 3", s.nodeArgs(t, s.db)...)
 		}
 		pg.start(t)
 		if late != nil {

@@ -111,13 +111,7 @@ func (p *process) end(t *testing.T) {
 // again starts a process anew, a node on the address that it had.
 func (p *process) again(t *testing.T) *process {
 	t.Helper()
-	args := append([]string(nil), p.args...)
-	for i, arg := range args {
-		if arg == "--listen" && p.url != "" {
-			args[i+1] = strings.TrimPrefix(p.url, "http://")
-		}
-	}
-	return start(t, p.name, args...)
+	return start(t, p.name, p.args...)
 }
 
 // cleanEnv is the environment without what configures engined.

@@ -101,7 +101,7 @@ func TestTheReplyOfPostgresIsLost(t *testing.T) {
 	begin(t)
 	s := newStack(t)
 	proxy := newProxy(t, s.db)
-	node := start(t, "node", s.nodeArgs(proxy.DSN())...)
+	node := start(t, "node", s.nodeArgs(t, proxy.DSN())...)
 	l := newLoad(t, node)
 	g := &gateway{load: l, rand: newRand()}
 	for _, moment := range []pgproxy.Moment{pgproxy.After, pgproxy.Before} {

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -22,7 +23,19 @@ type stack struct {
 // newStack is a database and a NATS server of its own.
 func newStack(t *testing.T) *stack {
 	t.Helper()
-	return &stack{db: testdb.New(t), nats: bustest.StartTCP(t)}
+	return &stack{db: testdb.New(t), nats: newNATS(t)}
+}
+
+func newNATS(t *testing.T) *bus.Embedded {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	e, err := bus.StartEmbedded(ctx, bus.EmbeddedOptions{StoreDir: t.TempDir(), Listen: address(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { bustest.Stop(t, e) })
+	return e
 }
 
 func (s *stack) common(db string) []string {
@@ -32,11 +45,12 @@ func (s *stack) common(db string) []string {
 // node starts a node and waits until it serves.
 func (s *stack) node(t *testing.T, name string, args ...string) *process {
 	t.Helper()
-	return start(t, name, s.nodeArgs(s.db, args...)...)
+	return start(t, name, s.nodeArgs(t, s.db, args...)...)
 }
 
-func (s *stack) nodeArgs(db string, args ...string) []string {
-	return append(append([]string{"serve", "--listen", "127.0.0.1:0"}, s.common(db)...), args...)
+func (s *stack) nodeArgs(t *testing.T, db string, args ...string) []string {
+	t.Helper()
+	return append(append([]string{"serve", "--listen", address(t)}, s.common(db)...), args...)
 }
 
 // worker starts a worker that notices lost jobs and debts soon.

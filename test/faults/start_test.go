@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/engined/engined/internal/bus/bustest"
 	"github.com/engined/engined/internal/testdb"
 	"github.com/engined/engined/test/faults/pgproxy"
 )
@@ -14,10 +13,10 @@ import (
 // serve.
 func TestFiveNodesStartOnAnEmptyDatabase(t *testing.T) {
 	begin(t)
-	s := &stack{db: testdb.Empty(t), nats: bustest.StartTCP(t)}
+	s := &stack{db: testdb.Empty(t), nats: newNATS(t)}
 	var nodes []*process
 	for i := range 5 {
-		nodes = append(nodes, launch(t, fmt.Sprintf("node %d", i+1), append(s.nodeArgs(s.db), "--log-level", "info")...))
+		nodes = append(nodes, launch(t, fmt.Sprintf("node %d", i+1), append(s.nodeArgs(t, s.db), "--log-level", "info")...))
 	}
 	migrated := 0
 	for _, n := range nodes {
@@ -41,10 +40,10 @@ func TestFiveNodesStartOnAnEmptyDatabase(t *testing.T) {
 // TestANodeDiesWhileItMigrates: the next one finishes what it began.
 func TestANodeDiesWhileItMigrates(t *testing.T) {
 	begin(t)
-	s := &stack{db: testdb.Empty(t), nats: bustest.StartTCP(t)}
+	s := &stack{db: testdb.Empty(t), nats: newNATS(t)}
 	proxy := newProxy(t, s.db)
 	trap := proxy.Set(pgproxy.After, "CREATE FUNCTION session_lock_id")
-	first := launch(t, "node 1", s.nodeArgs(proxy.DSN())...)
+	first := launch(t, "node 1", s.nodeArgs(t, proxy.DSN())...)
 	happens(t, "the node migrates", trap.Caught())
 	first.kill(t)
 	trap.Cut()
