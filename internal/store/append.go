@@ -160,9 +160,23 @@ const (
 // params lays the items of one batch out as the parallel arrays of append_events.
 // Items of one session must stand next to each other.
 func (s *Store) params(items []*Item, try bool) db.AppendEventsParams {
+	n, events := len(items), 0
+	for _, it := range items {
+		events += len(it.Events)
+	}
 	p := db.AppendEventsParams{
 		TenantID: items[0].Tenant, TryLocks: try,
 		DefaultBudget: s.cfg.DefaultBudget, DebtMilli: s.cfg.DebtMilli,
+		IKey: make([]string, 0, n), ISID: make([]uuid.UUID, 0, n), ICreate: make([]bool, 0, n), IHost: make([]bool, 0, n),
+		IGateway: make([]string, 0, n), IHostSession: make([]string, 0, n), IExpectedHead: make([]int64, 0, n),
+		IExpectedEpoch: make([]int64, 0, n), ILease: make([]string, 0, n), IGate: make([]int32, 0, n),
+		IBudget: make([]int64, 0, n), IOwes: make([]bool, 0, n), IEvents: make([]int32, 0, n),
+		IKeyed: make([]bool, 0, n), ILarge: make([]bool, 0, n),
+		EItem: make([]int32, 0, events), EType: make([]int16, 0, events), EHash: make([][]byte, 0, events),
+		EBody: make([][]byte, 0, events), EVersion: make([]int16, 0, events), ERole: make([]int16, 0, events),
+		ETokens: make([]int32, 0, events), EFlags: make([]int32, 0, events), ELinks: make([][]byte, 0, events),
+		EKind: make([]int16, 0, events), EKey: make([][]byte, 0, events),
+		EKind2: make([]int16, 0, events), EKey2: make([][]byte, 0, events),
 	}
 	opened := make(map[string]uuid.UUID, len(items))
 	for i, it := range items {

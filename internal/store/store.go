@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -28,7 +29,9 @@ type Config struct {
 	// DebtMilli is the share of the budget, in thousandths, above which a
 	// session owes a compaction.
 	DebtMilli int64
-	// Lanes is how many batches may be in flight at once.
+	// Lanes is how many batches may be in flight at once. A call of append_events
+	// costs several times what one more item in it does, so few lanes with full
+	// batches beat many; one a processor, 2 to 8, by default.
 	Lanes int
 	// ApplicationName shows in pg_stat_activity.
 	ApplicationName string
@@ -49,7 +52,7 @@ func (c Config) withDefaults() Config {
 		c.DebtMilli = 750
 	}
 	if c.Lanes == 0 {
-		c.Lanes = 4
+		c.Lanes = min(max(runtime.GOMAXPROCS(0), 2), 8)
 	}
 	if c.ApplicationName == "" {
 		c.ApplicationName = "engined"
