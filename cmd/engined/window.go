@@ -87,7 +87,7 @@ func (c *cli) printTotals(res contextengine.AssembleResult) error {
 	fmt.Fprintf(c.out, "%s, %s tokens · head %s · epoch %s · fingerprint %s\n",
 		plural(len(res.Messages), "message"), thousands(res.EstimatedTokens), thousands(res.Head), epoch, fingerprint)
 	if res.LeftOut > 0 {
-		fmt.Fprintf(c.out, "at least %s older than the budget allows and not summarized yet\n", plural(res.LeftOut, "message"))
+		fmt.Fprintf(c.out, "%s of the log neither shown nor summarized\n", plural(res.LeftOut, "message"))
 	}
 	if o := res.OverBudget; o != nil {
 		fmt.Fprintf(c.out, "OVER BUDGET: the smallest valid window needs %s tokens, the budget is %s\n", thousands(o.Needed), thousands(o.Budget))
