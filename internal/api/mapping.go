@@ -42,8 +42,7 @@ func problemOf(err error) *Problem {
 		// Not the client's doing (that is seen before): the node is going down.
 		return kindUnavailable.problem("the node is stopping").retry(1)
 	}
-	var failed *contextengine.EngineFailedError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*contextengine.EngineFailedError](err); ok {
 		// What the engine said stays in the log: it may be of somebody else's session.
 		return kindEngineFailed.problem(fmt.Sprintf("the engine %s failed during %s; the default engine serves further calls", failed.EngineID, failed.Operation))
 	}

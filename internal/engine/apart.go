@@ -25,9 +25,8 @@ func (e *overdueError) Error() string { return fmt.Sprintf("no answer within %s"
 // Unwrap makes the error a deadline's to whoever asks.
 func (e *overdueError) Unwrap() error { return context.DeadlineExceeded }
 
-// An abortError says that the caller gave up. It says nothing of the engine,
-// whose own answer it keeps where there was one.
-type abortError struct{ err, cause, answer error }
+// An abortError says that the caller gave up. It says nothing of the engine.
+type abortError struct{ err, cause error }
 
 func (e *abortError) Error() string {
 	if errors.Is(e.cause, e.err) {
@@ -38,15 +37,10 @@ func (e *abortError) Error() string {
 
 func (e *abortError) Unwrap() []error { return []error{e.err, e.cause} }
 
-// unrelated tells that what the engine answered does not come from the abort.
-func (e *abortError) unrelated() bool {
-	return e.answer != nil && !safeIs(e.answer, e.err) && !safeIs(e.answer, e.cause)
-}
-
 // aborted is an *abortError once the caller has given up, else nil.
 func aborted(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
-		return &abortError{err: err, cause: context.Cause(ctx)}
+		return &abortError{err, context.Cause(ctx)}
 	}
 	return nil
 }
@@ -140,7 +134,7 @@ func overdue(inner, ctx context.Context, limit time.Duration, err error) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return &abortError{err: ctx.Err(), cause: context.Cause(ctx), answer: err}
+		return aborted(ctx)
 	case inner.Err() != nil && safeIs(err, context.DeadlineExceeded):
 		return &overdueError{limit}
 	}

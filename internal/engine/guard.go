@@ -147,7 +147,7 @@ func byDefault[R any](ctx context.Context, g *Guard, c guarded[R]) (R, error) {
 // attempt makes a call of one instance and leaves it. broke is what the engine
 // did wrong, if anything; else err is the answer's.
 //
-//nolint:revive,staticcheck // two errors, of which the last is about the engine
+
 func attempt[R any](ctx context.Context, g *Guard, m *mount, in *instance, c guarded[R]) (res R, err, broke error) {
 	do := c.bind(in)
 	limit := m.limit(in.entry, c.op)

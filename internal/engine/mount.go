@@ -80,8 +80,15 @@ type mount struct {
 
 	mu     sync.Mutex
 	inst   *instance
-	making chan struct{} // open while somebody makes an instance
+	making *making
 	closed bool
+}
+
+// making is an instance on its way. It is made for whoever waits, so that no
+// caller that gives up ends it or begins another.
+type making struct {
+	done chan struct{}
+	err  error
 }
 
 // acquire is the instance to call; leave it when the call has ended. It is nil
@@ -105,33 +112,34 @@ func (m *mount) acquire(ctx context.Context) (*instance, error) {
 			m.mu.Unlock()
 			return in, nil
 		}
-		if others := m.making; others != nil {
-			m.mu.Unlock()
-			select {
-			case <-others:
-				continue
-			case <-ctx.Done():
-				return nil, aborted(ctx)
-			}
+		flight := m.making
+		if flight == nil {
+			flight = &making{done: make(chan struct{})}
+			m.making = flight
+			m.reg.retiring.Go(func() {
+				in, err := m.make(context.WithoutCancel(ctx), e)
+				m.put(in, flight, err)
+			})
 		}
-		m.making = make(chan struct{})
-		m.reg.retiring.Add(1) // what is made may have to be disposed of at once
 		m.mu.Unlock()
-		in, err := m.make(ctx, e)
-		m.put(in)
-		m.reg.retiring.Done()
-		if in == nil {
-			return nil, err
+		select {
+		case <-flight.done:
+			if flight.err != nil {
+				return nil, flight.err
+			}
+		case <-ctx.Done():
+			return nil, aborted(ctx)
 		}
 	}
 }
 
 // put mounts what was made, if anything was, in place of what is there.
-func (m *mount) put(in *instance) {
+func (m *mount) put(in *instance, flight *making, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	close(m.making)
 	m.making = nil
+	flight.err = err
+	defer close(flight.done)
 	if in == nil {
 		return
 	}
@@ -170,12 +178,6 @@ func (m *mount) make(ctx context.Context, e entry) (*instance, error) {
 	}
 	if err == nil {
 		return in, nil
-	}
-	if abort, ok := err.(*abortError); ok { //nolint:errorlint // ours, never wrapped
-		if !abort.unrelated() {
-			return nil, abort
-		}
-		err = abort.answer
 	}
 	return nil, m.broken(e.generation, op, err)
 }

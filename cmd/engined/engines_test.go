@@ -1,0 +1,80 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/engined/engined/internal/testdb"
+)
+
+// TestAnUnknownEngineCostsNoTurn: the default engine serves and everybody who
+// looks is told.
+func TestAnUnknownEngineCostsNoTurn(t *testing.T) {
+	t.Parallel()
+	n := serve(t, "serve", "--listen", "127.0.0.1:0", "--engine", "Lossless", "--database-url", testdb.Empty(t), "--nats-url", "nats://127.0.0.1:1")
+	if _, err := clientOf(t, n.url, "").IngestBatch(t.Context(), "s", conversation(2), nil); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		args []string
+		says []string
+		code int
+	}{
+		"listing": {[]string{"engines"}, []string{"legacy    core", "serves", "Lossless is set aside since", "resolve failed: not registered"}, exitOK},
+		"doctor":  {[]string{"doctor"}, []string{"✗ engines", "legacy serves", "fix: the setting engine names"}, exitFailure},
+		"clear":   {[]string{"engines", "clear", "nobody"}, []string{"nobody was not set aside"}, exitOK},
+	} {
+		got := engined(t, append(tc.args, "--url", n.url)...)
+		for _, want := range tc.says {
+			if got.code != tc.code || !strings.Contains(got.out, want) {
+				t.Errorf("%s: exit code %d, no %q in %s%s", name, got.code, want, got.out, got.err)
+			}
+		}
+	}
+	if got := metricsOf(t, n.url); !strings.Contains(got, `engined_engine_quarantined{engine="Lossless",operation="resolve"} 1`) ||
+		!strings.Contains(got, "engined_engine_calls_abandoned 0") {
+		t.Errorf("metrics:\n%s", got)
+	}
+	if !strings.Contains(n.err.String(), "set aside") {
+		t.Errorf("the log does not tell: %s", n.err)
+	}
+}
+
+func TestTheConfiguredEngineServes(t *testing.T) {
+	t.Parallel()
+	for setting, want := range map[string]string{"lossless": "lossless", "none": "legacy"} {
+		n := serve(t, "serve", "--listen", "127.0.0.1:0", "--engine", setting, "--database-url", testdb.Empty(t), "--nats-url", "nats://127.0.0.1:1")
+		if got := engined(t, "engines", "--json", "--url", n.url).ok(t); !strings.Contains(got.out, `"serving":"`+want+`"`) {
+			t.Errorf("slot %s: %s", setting, got.out)
+		}
+		engined(t, "doctor", "--url", n.url).ok(t)
+	}
+}
+
+func TestOperationTimeoutsNameOperations(t *testing.T) {
+	t.Parallel()
+	got := engined(t, "serve", "--listen", "127.0.0.1:0", "--engine-timeouts", "assemblage=2s", "--database-url", testdb.Empty(t), "--nats-url", "nats://127.0.0.1:1")
+	if got.code != exitFailure || !strings.Contains(got.err, `"assemblage" is not one of`) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func metricsOf(t *testing.T, url string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/metrics", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
