@@ -16,6 +16,11 @@ FROM append_events(
 SELECT pg_advisory_xact_lock(session_lock_id(@tenant_id::text, @session_key::text));
 
 -- name: KnownKeys :many
-SELECT k.key, k.seq FROM event_keys k
-JOIN sessions s ON s.tenant_id = k.tenant_id AND s.sid = k.sid
-WHERE s.tenant_id = @tenant_id AND s.session_key = @session_key AND k.kind = @kind AND k.key = ANY (@keys::bytea[]);
+-- A probe per key, as in Bodies.
+SELECT k.key, k.seq
+FROM sessions s
+CROSS JOIN unnest(@keys::bytea[]) AS u (key)
+CROSS JOIN LATERAL (
+    SELECT x.key, x.seq FROM event_keys x
+    WHERE x.tenant_id = s.tenant_id AND x.sid = s.sid AND x.kind = @kind AND x.key = u.key LIMIT 1) k
+WHERE s.tenant_id = @tenant_id AND s.session_key = @session_key;

@@ -6,9 +6,15 @@ WHERE tenant_id = @tenant_id AND sid = @sid AND type = 1
 ORDER BY seq DESC LIMIT @max_rows::integer;
 
 -- name: Bodies :many
-SELECT e.seq, coalesce(b.body, e.body)::bytea AS body FROM events e
-LEFT JOIN bodies b ON b.tenant_id = e.tenant_id AND b.sid = e.sid AND b.hash = e.body_ref
-WHERE e.tenant_id = @tenant_id AND e.sid = @sid AND e.seq = ANY (@seqs::bigint[]);
+-- LATERAL … LIMIT 1 pins a probe per seq; for seq = ANY (…) the planner may read
+-- the whole session and filter.
+SELECT e.seq, coalesce(b.body, e.body)::bytea AS body
+FROM unnest(@seqs::bigint[]) AS u (seq)
+CROSS JOIN LATERAL (
+    SELECT x.seq, x.body, x.body_ref FROM events x
+    WHERE x.tenant_id = @tenant_id AND x.sid = @sid AND x.seq = u.seq LIMIT 1) e
+LEFT JOIN LATERAL (
+    SELECT x.body FROM bodies x WHERE x.tenant_id = @tenant_id AND x.sid = @sid AND x.hash = e.body_ref LIMIT 1) b ON true;
 
 -- name: EventsAfter :many
 SELECT e.seq, e.type, e.parent_seq, e.epoch, coalesce(e.gateway, '') AS gateway,

@@ -136,16 +136,20 @@ func (q *Queries) AppendEvents(ctx context.Context, arg AppendEventsParams) (App
 }
 
 const knownKeys = `-- name: KnownKeys :many
-SELECT k.key, k.seq FROM event_keys k
-JOIN sessions s ON s.tenant_id = k.tenant_id AND s.sid = k.sid
-WHERE s.tenant_id = $1 AND s.session_key = $2 AND k.kind = $3 AND k.key = ANY ($4::bytea[])
+SELECT k.key, k.seq
+FROM sessions s
+CROSS JOIN unnest($1::bytea[]) AS u (key)
+CROSS JOIN LATERAL (
+    SELECT x.key, x.seq FROM event_keys x
+    WHERE x.tenant_id = s.tenant_id AND x.sid = s.sid AND x.kind = $2 AND x.key = u.key LIMIT 1) k
+WHERE s.tenant_id = $3 AND s.session_key = $4
 `
 
 type KnownKeysParams struct {
+	Keys       [][]byte
+	Kind       int16
 	TenantID   string
 	SessionKey string
-	Kind       int16
-	Keys       [][]byte
 }
 
 type KnownKeysRow struct {
@@ -153,17 +157,21 @@ type KnownKeysRow struct {
 	Seq int64
 }
 
-// KnownKeys
+// A probe per key, as in Bodies.
 //
-//	SELECT k.key, k.seq FROM event_keys k
-//	JOIN sessions s ON s.tenant_id = k.tenant_id AND s.sid = k.sid
-//	WHERE s.tenant_id = $1 AND s.session_key = $2 AND k.kind = $3 AND k.key = ANY ($4::bytea[])
+//	SELECT k.key, k.seq
+//	FROM sessions s
+//	CROSS JOIN unnest($1::bytea[]) AS u (key)
+//	CROSS JOIN LATERAL (
+//	    SELECT x.key, x.seq FROM event_keys x
+//	    WHERE x.tenant_id = s.tenant_id AND x.sid = s.sid AND x.kind = $2 AND x.key = u.key LIMIT 1) k
+//	WHERE s.tenant_id = $3 AND s.session_key = $4
 func (q *Queries) KnownKeys(ctx context.Context, arg KnownKeysParams) ([]KnownKeysRow, error) {
 	rows, err := q.db.Query(ctx, knownKeys,
+		arg.Keys,
+		arg.Kind,
 		arg.TenantID,
 		arg.SessionKey,
-		arg.Kind,
-		arg.Keys,
 	)
 	if err != nil {
 		return nil, err

@@ -14,15 +14,19 @@ import (
 )
 
 const bodies = `-- name: Bodies :many
-SELECT e.seq, coalesce(b.body, e.body)::bytea AS body FROM events e
-LEFT JOIN bodies b ON b.tenant_id = e.tenant_id AND b.sid = e.sid AND b.hash = e.body_ref
-WHERE e.tenant_id = $1 AND e.sid = $2 AND e.seq = ANY ($3::bigint[])
+SELECT e.seq, coalesce(b.body, e.body)::bytea AS body
+FROM unnest($1::bigint[]) AS u (seq)
+CROSS JOIN LATERAL (
+    SELECT x.seq, x.body, x.body_ref FROM events x
+    WHERE x.tenant_id = $2 AND x.sid = $3 AND x.seq = u.seq LIMIT 1) e
+LEFT JOIN LATERAL (
+    SELECT x.body FROM bodies x WHERE x.tenant_id = $2 AND x.sid = $3 AND x.hash = e.body_ref LIMIT 1) b ON true
 `
 
 type BodiesParams struct {
+	Seqs     []int64
 	TenantID string
 	SID      uuid.UUID
-	Seqs     []int64
 }
 
 type BodiesRow struct {
@@ -30,13 +34,18 @@ type BodiesRow struct {
 	Body []byte
 }
 
-// Bodies
+// LATERAL … LIMIT 1 pins a probe per seq; for seq = ANY (…) the planner may read
+// the whole session and filter.
 //
-//	SELECT e.seq, coalesce(b.body, e.body)::bytea AS body FROM events e
-//	LEFT JOIN bodies b ON b.tenant_id = e.tenant_id AND b.sid = e.sid AND b.hash = e.body_ref
-//	WHERE e.tenant_id = $1 AND e.sid = $2 AND e.seq = ANY ($3::bigint[])
+//	SELECT e.seq, coalesce(b.body, e.body)::bytea AS body
+//	FROM unnest($1::bigint[]) AS u (seq)
+//	CROSS JOIN LATERAL (
+//	    SELECT x.seq, x.body, x.body_ref FROM events x
+//	    WHERE x.tenant_id = $2 AND x.sid = $3 AND x.seq = u.seq LIMIT 1) e
+//	LEFT JOIN LATERAL (
+//	    SELECT x.body FROM bodies x WHERE x.tenant_id = $2 AND x.sid = $3 AND x.hash = e.body_ref LIMIT 1) b ON true
 func (q *Queries) Bodies(ctx context.Context, arg BodiesParams) ([]BodiesRow, error) {
-	rows, err := q.db.Query(ctx, bodies, arg.TenantID, arg.SID, arg.Seqs)
+	rows, err := q.db.Query(ctx, bodies, arg.Seqs, arg.TenantID, arg.SID)
 	if err != nil {
 		return nil, err
 	}
