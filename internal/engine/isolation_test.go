@@ -100,6 +100,7 @@ func TestDeadlinesOfOperations(t *testing.T) {
 		want time.Duration
 	}{
 		"a call":                    {engine.Deadlines{}, engine.OpAssemble, engine.DefaultCallDeadline},
+		"maintenance":               {engine.Deadlines{}, engine.OpMaintain, engine.DefaultCallDeadline},
 		"a compaction":              {engine.Deadlines{}, engine.OpCompact, 180 * time.Second},
 		"the engine's own":          {engine.Deadlines{Call: 3 * time.Second}, engine.OpAssemble, 3 * time.Second},
 		"which is no compaction's":  {engine.Deadlines{Call: 3 * time.Second}, engine.OpCompact, 180 * time.Second},
