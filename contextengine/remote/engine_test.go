@@ -26,7 +26,14 @@ type recorder struct {
 }
 
 func (r *recorder) Info() contextengine.Info {
-	return contextengine.Info{ID: "rec", Name: "Recorder <&>", Version: "3", OwnsCompaction: true}
+	return contextengine.Info{
+		ID: "rec", Name: "Recorder <&>", Version: "3", OwnsCompaction: true, AcceptedHostParams: []contextengine.HostParam{},
+		TranscriptSemantics: &contextengine.TranscriptSemantics{CurrentTurnFence: contextengine.FenceBeforeCurrentTurn},
+		TurnMaintenanceMode: contextengine.BackgroundMaintenance,
+		HostRequirements: map[contextengine.HostOperation]contextengine.HostRequirement{
+			contextengine.OpAgentRun: {RequiredCapabilities: []contextengine.Capability{contextengine.CapCompact}, UnsupportedMessage: "no"},
+		},
+	}
 }
 
 func (r *recorder) tell(answer any, err error) {

@@ -84,6 +84,25 @@ func (s source) runtime() *contextengine.RuntimeContext {
 	return &contextengine.RuntimeContext{Provider: s.text(), ModelID: s.text(), TokenBudget: s.number(), CurrentTokenCount: s.number()}
 }
 
+func (s source) target() *contextengine.SessionTarget {
+	if rapid.Bool().Draw(s.T, "no target") {
+		return nil
+	}
+	return &contextengine.SessionTarget{AgentID: s.text(), SessionID: s.text(), StorePath: s.text(), ExpectedLifecycleRevision: s.text()}
+}
+
+func (s source) settings() *contextengine.RuntimeSettings {
+	if rapid.Bool().Draw(s.T, "no settings") {
+		return nil
+	}
+	reason, model := contextengine.DiagnosticOverflow, s.text()
+	return &contextengine.RuntimeSettings{
+		SchemaVersion: 1, Runtime: contextengine.SettingsRuntime{Host: s.text(), Mode: contextengine.RuntimeDegraded},
+		Model: contextengine.SettingsModel{Requested: &model}, Limits: contextengine.SettingsLimits{PromptTokenBudget: s.number()},
+		Diagnostics: contextengine.SettingsDiagnostic{DegradedReason: &reason},
+	}
+}
+
 var keys = []string{
 	"a", "agent:main:discord:channel:42", "a/b", "/", "//", "..", ".", "../../x", "100%", "%2F", "a+b c", "?x=1#y", "🦞", "e\u0301", "\u202e",
 	strings.Repeat("k", 512), "ingest", "\\\"<&>;,@=$", "\t\n",
@@ -131,7 +150,7 @@ func TestClientAndHandlerAreTransparent(t *testing.T) {
 			got, err := c.IngestBatch(ctx, p)
 			same(op, p, a, got, err)
 		case "bootstrap":
-			p := contextengine.BootstrapParams{Session: s.session(), Expectations: s.expectations(), Messages: s.messages(0)}
+			p := contextengine.BootstrapParams{Session: s.session(), Expectations: s.expectations(), Messages: s.messages(0), SessionTarget: s.target(), RuntimeSettings: s.settings(), RuntimeContext: s.runtime()}
 			a := contextengine.BootstrapResult{Bootstrapped: rapid.Bool().Draw(rt, "ok"), ImportedMessages: 3, Reason: s.text(), Head: 3, Epoch: 1}
 			r.tell(a, nil)
 			got, err := c.Bootstrap(ctx, p)
@@ -153,7 +172,7 @@ func TestClientAndHandlerAreTransparent(t *testing.T) {
 			same(op, p, a, got, err)
 		case "assemble":
 			p := contextengine.AssembleParams{
-				Session: s.session(), TokenBudget: s.number(), Messages: s.messages(0), Prompt: s.text(), Model: s.text(),
+				Session: s.session(), SessionTarget: s.target(), RuntimeSettings: s.settings(), TokenBudget: s.number(), Messages: s.messages(0), Prompt: s.text(), Model: s.text(),
 				AvailableTools: []string{"a", s.text()}, CitationsMode: s.text(), AsOfSeq: s.seq(), Explain: rapid.Bool().Draw(rt, "explain"),
 			}
 			a := contextengine.AssembleResult{
@@ -170,17 +189,18 @@ func TestClientAndHandlerAreTransparent(t *testing.T) {
 		case "compact":
 			p := contextengine.CompactParams{
 				Session: s.session(), Expectations: s.expectations(), TokenBudget: s.number(), Force: rapid.Bool().Draw(rt, "force"),
+				SessionTarget: s.target(), RuntimeSettings: s.settings(), RuntimeContext: s.runtime(), AgentID: s.text(),
 				CurrentTokenCount: s.number(), CompactionTarget: "threshold", CustomInstructions: s.text(),
 			}
 			a := contextengine.CompactResult{OK: true, Compacted: rapid.Bool().Draw(rt, "compacted"), Reason: s.text(), Epoch: 4}
 			if a.Compacted {
-				a.Result = &contextengine.CompactionOutcome{Summary: "## D\n<&>", FirstKeptEntryID: "e1", TokensBefore: 9, TokensAfter: 3, SessionID: s.text(), Details: s.message()}
+				a.Result = &contextengine.CompactionOutcome{Summary: "## D\n<&>", FirstKeptEntryID: "e1", TokensBefore: 9, TokensAfter: 3, SessionID: s.text(), SessionTarget: s.target(), Details: s.message()}
 			}
 			r.tell(a, nil)
 			got, err := c.Compact(ctx, p)
 			same(op, p, a, got, err)
 		case "maintain":
-			p := contextengine.MaintainParams{Session: s.session(), Reason: "turn"}
+			p := contextengine.MaintainParams{Session: s.session(), Reason: "turn", SessionTarget: s.target(), RuntimeSettings: s.settings(), RuntimeContext: s.runtime()}
 			a := contextengine.MaintainResult{Changed: true, BytesFreed: 1 << 40, RewrittenEntries: 2, Reason: s.text()}
 			r.tell(a, nil)
 			got, err := c.Maintain(ctx, p)
