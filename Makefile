@@ -68,7 +68,11 @@ demo: build need-postgres ## Show the whole cycle on a real transcript
 	bin/engined demo
 
 .PHONY: bench
-bench: need-go need-postgres ## Run the benchmarks; PKG narrows them
+bench: build need-postgres ## Compare HTTP ingest with pgbench at 1, 16 and 128 connections; ARGS pass options
+	go run ./bench/append $(ARGS)
+
+.PHONY: bench-go
+bench-go: need-go need-postgres ## Run the Go benchmarks; PKG narrows them
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(ARGS) $(PKG)
 
 .PHONY: fuzz

@@ -11,13 +11,16 @@ import (
 	"time"
 )
 
-// cpuTimes is the processor time spent so far. Postgres and the node are read
-// from /proc; where there is none they stay 0.
-type cpuTimes struct{ postgres, node, client time.Duration }
+// cpuTimes is the processor time spent so far, machine by everything that runs
+// here. All but the client's are read from /proc; where there is none they stay 0.
+type cpuTimes struct{ postgres, node, client, machine time.Duration }
 
 func (c cpuTimes) since(then cpuTimes) cpuTimes {
-	return cpuTimes{c.postgres - then.postgres, c.node - then.node, c.client - then.client}
+	return cpuTimes{c.postgres - then.postgres, c.node - then.node, c.client - then.client, c.machine - then.machine}
 }
+
+// others is what is not ours.
+func (c cpuTimes) others() time.Duration { return max(c.machine-c.postgres-c.node-c.client, 0) }
 
 // cpuAt reads the times when that moment has come.
 func (b *bench) cpuAt(when time.Time) <-chan cpuTimes {
@@ -28,6 +31,7 @@ func (b *bench) cpuAt(when time.Time) <-chan cpuTimes {
 
 func (b *bench) cpu() cpuTimes {
 	var c cpuTimes
+	c.machine = ofMachine()
 	c.node = ofProcess(b.node.cmd.Process.Pid, false)
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} { // pgbench is a child
 		var r syscall.Rusage
@@ -68,6 +72,17 @@ func ofCluster(postmaster int) time.Duration {
 			return sum
 		}
 	}
+}
+
+// ofMachine is the time of all processors outside of idling and waiting for a
+// disk: user, nice, system, irq and softirq of the first line of /proc/stat.
+func ofMachine() time.Duration {
+	b, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0
+	}
+	line, _, _ := strings.Cut(string(b), "\n")
+	return ticks(strings.Fields(line), 1, 2, 3, 6, 7)
 }
 
 // Fields of /proc/PID/stat, counted from the one after the name.

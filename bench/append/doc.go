@@ -11,6 +11,7 @@
 // and no gap in any session.
 //
 // The generator, the node and Postgres share the machine, so the numbers count
-// against each other and not by themselves. The CPU columns say where the time
-// went; they are less moved by what else the machine does.
+// against each other and not by themselves. On a machine that does other things
+// too even the ratio does not: a scheduler gives pgbench's many backends a larger
+// share than one node. The CPU columns are less moved by that.
 package main

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 )
@@ -23,6 +24,7 @@ type Side struct {
 	Calls          int64   `json:"calls"`
 
 	rates   []float64
+	others  []float64
 	counted int64
 }
 
@@ -34,6 +36,11 @@ type Level struct {
 	Pgbench     Side `json:"pgbench"`
 	// Ratio is HTTP's rate by pgbench's: the median of the rounds' ratios.
 	Ratio float64 `json:"ratio"`
+	// CPURatio compares the processor time of everything that an append took:
+	// pgbench's by HTTP's. It holds on a busy machine too.
+	CPURatio float64 `json:"cpuRatio,omitempty"`
+	// Others is the share of the processors that other programs used meanwhile.
+	Others float64 `json:"others"`
 }
 
 // level measures both sides in turns, so that what else the machine does meets
@@ -52,6 +59,10 @@ func (b *bench) level(ctx context.Context, sessions, conns int) (Level, error) {
 	l.Ratio = median(ratios)
 	l.HTTP.finish(b.rounds)
 	l.Pgbench.finish(b.rounds)
+	if l.HTTP.PostgresCPU > 0 {
+		l.CPURatio = l.Pgbench.cpu() / l.HTTP.cpu()
+	}
+	l.Others = median(append(l.HTTP.others, l.Pgbench.others...))
 	return l, nil
 }
 
@@ -96,6 +107,7 @@ func (s *Side) add(m measured, transactions int64) {
 	s.P50Millis += millis(quantile(m.lat, .5))
 	s.P99Millis += millis(quantile(m.lat, .99))
 	s.PostgresCPU += micros(m.used.postgres)
+	s.others = append(s.others, m.used.others().Seconds()/m.took.Seconds()/float64(runtime.NumCPU()))
 	s.NodeCPU += micros(m.used.node)
 	s.ClientCPU += micros(m.used.client)
 }
@@ -110,6 +122,8 @@ func (s *Side) finish(rounds int) {
 		*cpu /= float64(max(s.counted, 1))
 	}
 }
+
+func (s *Side) cpu() float64 { return s.PostgresCPU + s.NodeCPU + s.ClientCPU }
 
 func median(f []float64) float64 {
 	if len(f) == 0 {

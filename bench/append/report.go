@@ -33,18 +33,23 @@ func (r report) last(sessions int) float64 {
 // print writes a level as rows of a Markdown table.
 func (l Level) print(w io.Writer, first bool) {
 	if first {
-		fmt.Fprint(w, "| sessions | connections | side | appends/s | ratio | p50 ms | p99 ms | appends a transaction | CPU µs an append: Postgres | node | client |\n",
-			"|--:|--:|:--|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+		fmt.Fprint(w, "| sessions | connections | side | appends/s | ratio | p50 ms | p99 ms | appends a transaction | CPU µs an append: all | Postgres | node | client | CPU ratio |\n",
+			"|--:|--:|:--|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	}
-	row := func(name, ratio string, s Side) {
-		fmt.Fprintf(w, "| %d | %d | %s | %.0f | %s | %.2f | %.2f | %.1f | %.0f | %.0f | %.0f |\n", l.Sessions, l.Connections, name,
-			s.PerSecond, ratio, s.P50Millis, s.P99Millis, s.PerTransaction, s.PostgresCPU, s.NodeCPU, s.ClientCPU)
+	row := func(name string, s Side, ratio, cpuRatio string) {
+		fmt.Fprintf(w, "| %d | %d | %s | %.0f | %s | %.2f | %.2f | %.1f | %.0f | %.0f | %.0f | %.0f | %s |\n", l.Sessions, l.Connections, name,
+			s.PerSecond, ratio, s.P50Millis, s.P99Millis, s.PerTransaction, s.cpu(), s.PostgresCPU, s.NodeCPU, s.ClientCPU, cpuRatio)
 	}
-	row("HTTP", fmt.Sprintf("**%.2f**", l.Ratio), l.HTTP)
-	row("pgbench", "", l.Pgbench)
+	row("HTTP", l.HTTP, fmt.Sprintf("**%.2f**", l.Ratio), fmt.Sprintf("%.2f", l.CPURatio))
+	row("pgbench", l.Pgbench, "", "")
 }
 
+// printTail says what the table was measured on, and how well.
 func (r report) printTail(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "\n%s; %s.\nVerified: %s.\n", r.Machine, r.Options, r.Verified)
+	others := 0.0
+	for _, l := range r.Levels {
+		others = max(others, l.Others)
+	}
+	_, err := fmt.Fprintf(w, "\n%s; %s. Other programs used up to %.0f %% of the CPUs.\nVerified: %s.\n", r.Machine, r.Options, 100*others, r.Verified)
 	return err
 }
