@@ -4,7 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -173,7 +177,14 @@ func TestHugeAnswersAreNotMemory(t *testing.T) {
 
 func TestManySmallMessagesAreCountedBeforeTheyAreKept(t *testing.T) {
 	t.Parallel()
-	_, c := hostile(t, remotetest.ManyItems, func(cfg *remote.Config) { cfg.Timeout, cfg.MaxMessages = margin, 1000 })
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"estimatedTokens":1,"messages":[{}`+strings.Repeat(",{}", 100_000)+`]}`)
+	}))
+	t.Cleanup(server.Close)
+	c := connect(t, server.URL, func(cfg *remote.Config) {
+		cfg.Info = &contextengine.Info{ID: "x", Name: "x"}
+		cfg.MaxMessages = 1000
+	})
 	_, err := c.Assemble(t.Context(), contextengine.AssembleParams{Session: on("k")})
 	var protocol *remote.ProtocolError
 	if !errors.As(err, &protocol) || protocol.Limit != 1000 {
