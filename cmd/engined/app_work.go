@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/contextengine/remote"
 	"github.com/engined/engined/internal/bus"
 	"github.com/engined/engined/internal/compact"
+	"github.com/engined/engined/internal/config"
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/message"
 	"github.com/engined/engined/internal/worker"
@@ -77,9 +79,28 @@ func (a *App) fillSlot(ctx context.Context, builtin ...contextengine.Engine) err
 			return err
 		}
 	}
+	for _, e := range a.cfg.RemoteEngines() {
+		if err := a.engines.Register(a.remoteEngine(e)); err != nil {
+			return err
+		}
+	}
 	a.slot = a.engines.Slot(a.cfg.Engine)
 	_, err = a.slot.Resolve(ctx)
 	return err
+}
+
+// remoteEngine is asked who it is when it is first needed. Its client's own
+// limits on time are beyond the guard's, which has the say.
+func (a *App) remoteEngine(e config.RemoteEngine) engine.Registration {
+	return engine.Registration{
+		ID: e.ID, Owner: "remote:" + e.ID,
+		Factory: func(ctx context.Context) (contextengine.Engine, error) {
+			return remote.Connect(ctx, remote.Config{
+				URL: e.URL, Timeout: a.cfg.RequestTimeout, CompactTimeout: a.cfg.CompactTimeout + compactMargin,
+				MaxAnswerBytes: a.cfg.MaxBatchBytes, MaxMessages: a.cfg.MaxBatchMessages,
+			})
+		},
+	}
 }
 
 // deadlines are those of engines that are not built in. A call's is shorter

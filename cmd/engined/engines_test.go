@@ -1,11 +1,17 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/contextengine/remote"
 	"github.com/engined/engined/internal/testdb"
 )
 
@@ -77,4 +83,74 @@ func metricsOf(t *testing.T, url string) string {
 		t.Fatal(err)
 	}
 	return string(raw)
+}
+
+// notes is an engine in another process: it shows one message of its own.
+type notes struct{}
+
+func (notes) Info() contextengine.Info {
+	return contextengine.Info{ID: "notes", Name: "Notes", Version: "7"}
+}
+
+func (notes) Ingest(context.Context, contextengine.IngestParams) (contextengine.IngestResult, error) {
+	return contextengine.IngestResult{Ingested: true, Seq: 1, Head: 1, Epoch: 1}, nil
+}
+
+func (notes) Assemble(context.Context, contextengine.AssembleParams) (contextengine.AssembleResult, error) {
+	return contextengine.AssembleResult{Messages: []json.RawMessage{[]byte(`{"role":"user","content":"a note"}`)}, EstimatedTokens: 1}, nil
+}
+
+func (notes) Compact(context.Context, contextengine.CompactParams) (contextengine.CompactResult, error) {
+	return contextengine.CompactResult{OK: true, Reason: "nothing to compact"}, nil
+}
+
+// TestARemoteEngineServesUntilItIsAway: then the default engine does, until the
+// remote one is back and an operator says so.
+func TestARemoteEngineServesUntilItIsAway(t *testing.T) {
+	t.Parallel()
+	var away atomic.Bool
+	handler := remote.Handler(notes{}, remote.HandlerOptions{})
+	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if away.Load() {
+			panic(http.ErrAbortHandler) // the connection breaks
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(far.Close)
+	n := serve(t, "serve", "--listen", "127.0.0.1:0", "--engine", "notes", "--engines", "notes="+far.URL,
+		"--database-url", testdb.Empty(t), "--nats-url", "nats://127.0.0.1:1")
+	cl := clientOf(t, n.url, "")
+	shows := func(want string) {
+		t.Helper()
+		if _, err := cl.IngestBatch(t.Context(), "s", conversation(1), nil); err != nil {
+			t.Fatal(err)
+		}
+		_, window, err := cl.Assemble(t.Context(), "s", contextengine.AssembleParams{})
+		if err != nil || !strings.Contains(string(window), want) {
+			t.Errorf("the window does not show %q: %s, %v", want, window, err)
+		}
+	}
+	shows("a note")
+	if got := engined(t, "engines", "--url", n.url).ok(t); !strings.Contains(got.out, "remote:notes  Notes") || strings.Contains(got.out, far.URL) {
+		t.Errorf("engines: %s", got.out)
+	}
+	away.Store(true)
+	shows("Question 0")
+	if got := engined(t, "engines", "--url", n.url).ok(t); !strings.Contains(got.out, "notes is set aside since") {
+		t.Errorf("engines: %s", got.out)
+	}
+	away.Store(false)
+	shows("Question 0")
+	engined(t, "engines", "clear", "notes", "--url", n.url).ok(t)
+	shows("a note")
+}
+
+func TestRemoteEnginesDoNotTakeBuiltInIDs(t *testing.T) {
+	t.Parallel()
+	for _, id := range []string{"legacy", "lossless"} {
+		got := engined(t, "serve", "--listen", "127.0.0.1:0", "--engines", id+"=http://127.0.0.1:1", "--database-url", testdb.Empty(t), "--nats-url", "nats://127.0.0.1:1")
+		if got.code != exitFailure || !strings.Contains(got.err, id) {
+			t.Errorf("%s: %+v", id, got)
+		}
+	}
 }

@@ -158,7 +158,7 @@ func refusalsOf(op *operation) map[int][]string {
 		all = append(all, kindNotFound)
 	}
 	if op.method == http.MethodPost {
-		all = append(all, kindMalformed, kindSlowBody, kindTooLarge, kindMedia, kindBusy)
+		all = append(all, kindEngineFailed, kindMalformed, kindSlowBody, kindTooLarge, kindMedia, kindBusy)
 	} else if op.query != nil {
 		all = append(all, kindMalformed)
 	}

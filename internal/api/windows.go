@@ -11,7 +11,7 @@ func windowOperations() []*operation {
 	compact.description = "Having nothing to do is an answer: `ok: true, compacted: false` with a `reason`."
 	compact.request, compact.answer = of[contextengine.CompactParams](), of[contextengine.CompactResult]()
 	compact.kind = compaction
-	compact.refusals = []kind{kindEpoch, kindErased, kindStaleHead, kindEngineFailed}
+	compact.refusals = []kind{kindEpoch, kindErased, kindStaleHead}
 
 	maintain := post("/maintain", "maintain", tagWindows, "Do housekeeping", serveMaintain)
 	maintain.request, maintain.answer = of[contextengine.MaintainParams](), of[contextengine.MaintainResult]()

@@ -19,6 +19,7 @@ type Config struct {
 	ShutdownGrace  time.Duration
 
 	Engine             string
+	Engines            []string
 	EngineTimeout      time.Duration
 	EngineTimeoutList  []string
 	DefaultTokenBudget int

@@ -109,6 +109,8 @@ func sample(o Option) string {
 		return "9MiB"
 	case "list":
 		return "a=b,c=d"
+	case "ids and urls":
+		return "a=http://example.com:9,b=https://example.com/x"
 	case "durations":
 		return "assemble=1s,ingest=2s"
 	case "url":
@@ -134,6 +136,7 @@ func TestWhatIsWrongIsSaidWithItsPlace(t *testing.T) {
 		env  map[string]string
 		want string
 	}{
+		"engine's place":    {"", map[string]string{"ENGINED_ENGINES": "acme=ftp://u:hunter2@x"}, `the entry of engine "acme" is not ID=URL`},
 		"operation's time":  {"", map[string]string{"ENGINED_ENGINE_TIMEOUTS": "assemble=soon"}, `"assemble=soon" is not OPERATION=DURATION`},
 		"unknown key":       {"a: 1", nil, `line 1: unknown key "a"`},
 		"misspelt key":      {"\nlistn: x", nil, `line 2: unknown key "listn"; did you mean "listen"?`},

@@ -37,6 +37,11 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return text(&c.Engine, "id") },
 		},
 		{
+			Name: "engines", Scope: Node, Secret: true,
+			Usage: "engines in other processes that may serve, as ID=URL, separated by commas; see docs/remote-engines.md",
+			bind:  func(c *Config) Value { return list(&c.Engines, "ids and urls", checkEngine) },
+		},
+		{
 			Name: "engine-timeout", Default: "10s", Scope: Node,
 			Usage: "longest time that an engine which is not built in has for a call before the default engine answers; at most two thirds of request-timeout",
 			bind:  func(c *Config) Value { return duration(&c.EngineTimeout) },

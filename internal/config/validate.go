@@ -48,6 +48,18 @@ func (c Config) Tenants() map[string]string {
 	return out
 }
 
+// RemoteEngine is an engine in another process.
+type RemoteEngine struct{ ID, URL string }
+
+// RemoteEngines are the entries of engines, in their order.
+func (c Config) RemoteEngines() []RemoteEngine {
+	out := make([]RemoteEngine, len(c.Engines))
+	for i, entry := range c.Engines {
+		out[i].ID, out[i].URL, _ = strings.Cut(entry, "=")
+	}
+	return out
+}
+
 // EngineTimeouts maps operations to the time that an engine has for them.
 func (c Config) EngineTimeouts() map[string]time.Duration {
 	out := make(map[string]time.Duration, len(c.EngineTimeoutList))
