@@ -40,9 +40,10 @@ type Steps interface {
 type Log interface {
 	Session(ctx context.Context, tenant, key string) (store.Session, error)
 	Sessions(ctx context.Context, tenant, after string, limit int) ([]store.SessionListing, error)
-	Events(ctx context.Context, tenant string, sid uuid.UUID, after int64, limit int) ([]events.Event, error)
+	// EventsWithin and FeedWithin stop behind the row that reached maxBytes.
+	EventsWithin(ctx context.Context, tenant string, sid uuid.UUID, after int64, limit int, maxBytes int64) ([]events.Event, error)
 	EventsOfType(ctx context.Context, tenant string, sid uuid.UUID, t events.Type, after, upto int64, limit int) ([]events.Event, error)
-	Feed(ctx context.Context, tenant string, after store.Cursor, limit int) ([]store.FeedEvent, error)
+	FeedWithin(ctx context.Context, tenant string, after store.Cursor, limit int, maxBytes int64) ([]store.FeedEvent, error)
 	StateAsOf(ctx context.Context, tenant string, sid uuid.UUID, seq int64) (events.State, error)
 	DebtOf(ctx context.Context, tenant string, sid uuid.UUID) (store.Debt, bool, error)
 	Attempts(ctx context.Context, tenant string, sid uuid.UUID, limit int) ([]store.Attempt, error)

@@ -42,19 +42,19 @@ type logReader struct {
 	after  int64
 }
 
-// read answers with up to limit rows and moves on behind them.
-func (l *logReader) read(ctx context.Context, limit int) ([]row, error) {
-	found, err := l.log.Events(ctx, l.tenant, l.sid, l.after, limit)
+// read answers with the next rows and moves on behind them.
+func (l *logReader) read(ctx context.Context, most bound) (chunk, error) {
+	found, err := l.log.EventsWithin(ctx, l.tenant, l.sid, l.after, most.rows, most.bytes)
 	if err != nil {
-		return nil, err
+		return chunk{}, err
 	}
-	rows := make([]row, len(found))
+	rows, size := make([]row, len(found)), int64(0)
 	for i := range found {
 		e := &found[i]
 		rows[i] = row{id: strconv.FormatInt(e.Seq, 10), data: appendRow(make([]byte, 0, len(e.Body)+256), l.key, e)}
-		l.after = e.Seq
+		l.after, size = e.Seq, size+int64(len(e.Body))
 	}
-	return rows, nil
+	return chunk{rows: rows, more: most.reached(len(rows), size)}, nil
 }
 
 func serveEvents(c *call) error {
@@ -98,23 +98,41 @@ type row struct {
 	data []byte
 }
 
-// writeRows writes up to limit rows, fewer when they are large: it reads in
-// chunks and stops behind the one that filled the page.
-func writeRows(ctx context.Context, buf *bytes.Buffer, read func(context.Context, int) ([]row, error), limit int) (n int, err error) {
+// bound is how much one read may bring: the row that reaches bytes is its last.
+type bound struct {
+	rows  int
+	bytes int64
+}
+
+// reached tells whether a read ended at its bound, and not at the end of the log.
+func (b bound) reached(rows int, bytes int64) bool {
+	return rows >= b.rows || rows > 0 && bytes >= b.bytes
+}
+
+// chunk is what one read brought; more, that another one may bring more.
+type chunk struct {
+	rows []row
+	more bool
+}
+
+type reader func(context.Context, bound) (chunk, error)
+
+// writeRows writes up to limit rows, fewer when they are large: a page passes
+// pageBytes by one message at the most.
+func writeRows(ctx context.Context, buf *bytes.Buffer, read reader, limit int) (n int, err error) {
 	for n < limit && buf.Len() < pageBytes {
-		want := min(limit-n, chunkRows)
-		rows, err := read(ctx, want)
+		found, err := read(ctx, bound{rows: min(limit-n, chunkRows), bytes: int64(min(pageBytes-buf.Len(), chunkBytes))})
 		if err != nil {
 			return n, err
 		}
-		for i := range rows {
+		for i := range found.rows {
 			if n > 0 {
 				buf.WriteByte(',')
 			}
-			buf.Write(rows[i].data)
+			buf.Write(found.rows[i].data)
 			n++
 		}
-		if len(rows) < want {
+		if !found.more {
 			break
 		}
 	}

@@ -243,7 +243,7 @@ func (f *fake) log(id uuid.UUID) []events.Event {
 	return nil
 }
 
-func (f *fake) Events(_ context.Context, _ string, id uuid.UUID, after int64, limit int) ([]events.Event, error) {
+func (f *fake) EventsWithin(_ context.Context, _ string, id uuid.UUID, after int64, limit int, maxBytes int64) ([]events.Event, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.readErr != nil {
@@ -251,7 +251,13 @@ func (f *fake) Events(_ context.Context, _ string, id uuid.UUID, after int64, li
 	}
 	log := f.log(id)
 	from := min(int(after), len(log))
-	return log[from:min(from+limit, len(log))], nil
+	log = log[from:min(from+limit, len(log))]
+	for i := range log {
+		if maxBytes -= int64(len(log[i].Body)); maxBytes <= 0 {
+			return log[:i+1], nil
+		}
+	}
+	return log, nil
 }
 
 func (f *fake) EventsOfType(_ context.Context, _ string, id uuid.UUID, t events.Type, after, upto int64, limit int) ([]events.Event, error) {
@@ -266,13 +272,13 @@ func (f *fake) EventsOfType(_ context.Context, _ string, id uuid.UUID, t events.
 	return out, nil
 }
 
-func (f *fake) Feed(_ context.Context, _ string, after store.Cursor, limit int) ([]store.FeedEvent, error) {
+func (f *fake) FeedWithin(_ context.Context, _ string, after store.Cursor, limit int, maxBytes int64) ([]store.FeedEvent, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []store.FeedEvent
 	for _, e := range f.order {
-		if e.Cursor.Position > after.Position && len(out) < limit {
-			out = append(out, e)
+		if e.Cursor.Position > after.Position && len(out) < limit && maxBytes > 0 {
+			out, maxBytes = append(out, e), maxBytes-int64(len(e.Body))
 		}
 	}
 	return out, nil

@@ -72,18 +72,18 @@ type feedReader struct {
 	after  store.Cursor
 }
 
-func (f *feedReader) read(ctx context.Context, limit int) ([]row, error) {
-	found, err := f.log.Feed(ctx, f.tenant, f.after, limit)
+func (f *feedReader) read(ctx context.Context, most bound) (chunk, error) {
+	found, err := f.log.FeedWithin(ctx, f.tenant, f.after, most.rows, most.bytes)
 	if err != nil {
-		return nil, err
+		return chunk{}, err
 	}
-	rows := make([]row, len(found))
+	rows, size := make([]row, len(found)), int64(0)
 	for i := range found {
 		e := &found[i]
 		rows[i] = row{id: encodeCursor(e.Cursor), data: appendRow(make([]byte, 0, len(e.Body)+256), jsonText(e.SessionKey), &e.Event)}
-		f.after = e.Cursor
+		f.after, size = e.Cursor, size+int64(len(e.Body))
 	}
-	return rows, nil
+	return chunk{rows: rows, more: most.reached(len(rows), size)}, nil
 }
 
 func serveFeed(c *call) error {

@@ -40,7 +40,8 @@ const (
 	defaultPage = 100
 	// pageBytes ends a page early, so that 500 messages of 8 MiB are many pages.
 	pageBytes = 32 << 20
-	// chunkRows is how many rows are read at a time, so that one read stays
-	// within reach of pageBytes.
-	chunkRows = 64
+	// chunkRows and chunkBytes are how much is read at a time; a chunk may
+	// pass the latter by one message.
+	chunkRows  = 64
+	chunkBytes = 4 << 20
 )

@@ -65,21 +65,44 @@ func TestEventPages(t *testing.T) {
 	}
 }
 
+// Messages of 7 MiB: a page holds 32 MiB and the rest of one message.
 func TestLargeEventsMakeShortPages(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	a := newAPI(t, f, nil)
-	body := []byte(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
-	for range 130 {
+	body := []byte(`{"x":"` + strings.Repeat("x", 7<<20) + `"}`)
+	const total, most = 12, (32 + 8) << 20
+	for range total {
 		f.put("default", "s", events.MessageAppended, body)
 	}
-	page := get[api.EventPage](t, a, "/v1/sessions/s/events?limit=500")
-	if len(page.Events) >= 130 || page.Next == nil || *page.Next != int64(len(page.Events)) {
-		t.Fatalf("%d rows of 1 MiB", len(page.Events))
+	seen := int64(0)
+	for next := new(int64); next != nil; {
+		w := ask(a, http.MethodGet, fmt.Sprintf("/v1/sessions/s/events?limit=500&after=%d", *next), "")
+		var page api.EventPage
+		if err := json.Unmarshal(w.Body.Bytes(), &page); err != nil || w.Body.Len() > most {
+			t.Fatalf("page of %d bytes, %v", w.Body.Len(), err)
+		}
+		for _, e := range page.Events {
+			if seen++; e.Seq != seen {
+				t.Fatalf("row %d has seq %d", seen, e.Seq)
+			}
+		}
+		next = page.Next
 	}
-	rest := get[api.EventPage](t, a, fmt.Sprintf("/v1/sessions/s/events?limit=500&after=%d", *page.Next))
-	if rest.Events[0].Seq != *page.Next+1 {
-		t.Errorf("goes on with %d", rest.Events[0].Seq)
+	fed := 0
+	for cursor := ""; ; {
+		w := ask(a, http.MethodGet, "/v1/feed?limit=500&after="+cursor, "")
+		var page api.FeedPage
+		if err := json.Unmarshal(w.Body.Bytes(), &page); err != nil || w.Body.Len() > most {
+			t.Fatalf("page of %d bytes, %v", w.Body.Len(), err)
+		}
+		if len(page.Events) == 0 {
+			break
+		}
+		fed, cursor = fed+len(page.Events), page.Cursor
+	}
+	if seen != total || fed != total {
+		t.Errorf("%d rows, %d of the feed", seen, fed)
 	}
 }
 

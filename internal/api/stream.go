@@ -67,7 +67,7 @@ const streamRetry = 1000
 // follow writes what read finds until the client leaves, the node drains or
 // alive says that there is nothing left to follow. Postgres being away does not
 // end it: a browser that meets a 503 on reconnecting never tries again.
-func (c *call) follow(read func(context.Context, int) ([]row, error), alive func(context.Context) error) error {
+func (c *call) follow(read reader, alive func(context.Context) error) error {
 	leave, ok := c.api.streams.enter(c.tenant, c.api.cfg.Limits.Streams)
 	if !ok {
 		p := kindRate.problem(fmt.Sprintf("this tenant has %d streams open on this node", c.api.cfg.Limits.Streams)).retry(5)
@@ -90,11 +90,11 @@ func (c *call) follow(read func(context.Context, int) ([]row, error), alive func
 	beat := time.NewTicker(c.api.cfg.Heartbeat)
 	defer beat.Stop()
 	for {
-		full, err := c.pass(read, out)
+		more, err := c.pass(read, out)
 		if err != nil {
 			return err
 		}
-		if full { // there is more: no waiting, but do notice the end
+		if more { // no waiting, but do notice the end
 			select {
 			case <-c.ctx.Done():
 				return nil
@@ -123,10 +123,10 @@ func (c *call) follow(read func(context.Context, int) ([]row, error), alive func
 }
 
 // pass reads once and writes what it found.
-func (c *call) pass(read func(context.Context, int) ([]row, error), out *sse) (full bool, err error) {
+func (c *call) pass(read reader, out *sse) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(c.ctx, c.api.cfg.Timeout)
 	defer cancel()
-	rows, err := read(ctx, chunkRows)
+	found, err := read(ctx, bound{rows: chunkRows, bytes: chunkBytes})
 	switch {
 	case c.ctx.Err() != nil:
 		return false, nil
@@ -135,7 +135,7 @@ func (c *call) pass(read func(context.Context, int) ([]row, error), out *sse) (f
 	case err != nil:
 		return false, err
 	}
-	return len(rows) == chunkRows, out.rows(rows)
+	return found.more, out.rows(found.rows)
 }
 
 func (c *call) wake() (<-chan struct{}, func()) {

@@ -139,6 +139,26 @@ func TestEventStream(t *testing.T) {
 	expect(from, 153)
 }
 
+// A read that ended by its bytes is followed by the next one, not by a poll.
+func TestStreamOfLargeEvents(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	s, _ := serve(t, f, func(c *api.Config) { c.Poll, c.Heartbeat = time.Hour, time.Hour })
+	body := []byte(`{"x":"` + strings.Repeat("x", 3<<20) + `"}`)
+	for range 5 {
+		f.put("default", "s", events.MessageAppended, body)
+	}
+	for _, path := range []string{"/v1/sessions/s/events/stream", "/v1/feed/stream"} {
+		stream := follow(t, s, path)
+		defer stream.cancel()
+		for i := range 5 {
+			if _, row := stream.row(); row.Seq != int64(i+1) {
+				t.Fatalf("%s: row %d has seq %d", path, i+1, row.Seq)
+			}
+		}
+	}
+}
+
 func TestStreamRowsAreThePagesRows(t *testing.T) {
 	t.Parallel()
 	f := newFake()

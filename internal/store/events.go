@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"math"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -44,7 +45,15 @@ func (s *Store) Bodies(ctx context.Context, tenant string, sid uuid.UUID, seqs [
 
 // Events reads a session's log after a seq, every type, bodies included.
 func (s *Store) Events(ctx context.Context, tenant string, sid uuid.UUID, after int64, limit int) ([]events.Event, error) {
-	rows, err := s.q.EventsAfter(ctx, db.EventsAfterParams{TenantID: tenant, SID: sid, After: after, MaxRows: int32(limit)})
+	return s.EventsWithin(ctx, tenant, sid, after, limit, math.MaxInt64)
+}
+
+// EventsWithin is Events that stops behind the body with which maxBytes of
+// bodies are reached: fewer than limit rows that hold less are the log's end.
+func (s *Store) EventsWithin(ctx context.Context, tenant string, sid uuid.UUID, after int64, limit int, maxBytes int64) ([]events.Event, error) {
+	rows, err := s.q.EventsAfter(ctx, db.EventsAfterParams{
+		TenantID: tenant, SID: sid, After: after, MaxRows: int32(limit), MaxBytes: max(maxBytes, 1),
+	})
 	if err != nil {
 		return nil, readErr("events", err)
 	}

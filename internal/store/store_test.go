@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -111,6 +112,42 @@ func TestLargeBodiesAreKeptWholeAndOnce(t *testing.T) {
 	for _, ev := range log(t, s, "k")[:2] {
 		if !cmp.Equal(ev.Body, big) {
 			t.Errorf("event %d: %d bytes came back of %d", ev.Seq, len(ev.Body), len(big))
+		}
+	}
+}
+
+func TestReadsAreBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	large := strings.Repeat("x", 100_000)
+	for i := range 9 {
+		body := fmt.Sprintf(`{"n":%d}`, i)
+		if i%2 == 1 {
+			body = fmt.Sprintf(`{"n":%d,"x":%q}`, i, large)
+		}
+		mustAppend(t, s, item("s", msg(body, 1)))
+	}
+	row, err := s.Session(t.Context(), tenant, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		limit int
+		bytes int64
+		want  int
+	}{{100, 1, 1}, {100, 9, 2}, {100, 50_000, 2}, {100, 150_000, 4}, {100, 1 << 30, 9}, {3, 1 << 30, 3}, {100, 0, 1}} {
+		found, err := s.EventsWithin(t.Context(), tenant, row.SID, 0, tt.limit, tt.bytes)
+		if err != nil || len(found) != tt.want {
+			t.Errorf("%d rows, %d bytes: %d events, want %d (%v)", tt.limit, tt.bytes, len(found), tt.want, err)
+		}
+		for i, e := range found {
+			if e.Seq != int64(i+1) {
+				t.Errorf("event %d has seq %d", i, e.Seq)
+			}
+		}
+		feed, err := s.FeedWithin(t.Context(), tenant, store.Cursor{}, tt.limit, tt.bytes)
+		if err != nil || len(feed) != tt.want {
+			t.Errorf("%d rows, %d bytes: %d of the feed, want %d (%v)", tt.limit, tt.bytes, len(feed), tt.want, err)
 		}
 	}
 }

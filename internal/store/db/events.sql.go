@@ -119,13 +119,23 @@ func (q *Queries) CountOthers(ctx context.Context, arg CountOthersParams) (int64
 }
 
 const eventsAfter = `-- name: EventsAfter :many
-SELECT e.seq, e.type, e.parent_seq, e.epoch, coalesce(e.gateway, '') AS gateway,
-       coalesce(e.host_session_id, '') AS host_session_id, coalesce(b.body, e.body)::bytea AS body,
-       e.recorded_at, e.reader_version, e.role, e.tokens, e.flags, e.links, e.offset_tokens
-FROM events e
-LEFT JOIN bodies b ON b.tenant_id = e.tenant_id AND b.sid = e.sid AND b.hash = e.body_ref
-WHERE e.tenant_id = $1 AND e.sid = $2 AND e.seq > $3::bigint
-ORDER BY e.seq LIMIT $4::integer
+SELECT p.seq, p.type, p.parent_seq, p.epoch, coalesce(p.gateway, '') AS gateway,
+       coalesce(p.host_session_id, '') AS host_session_id, p.whole::bytea AS body,
+       p.recorded_at, p.reader_version, p.role, p.tokens, p.flags, p.links, p.offset_tokens
+FROM (
+    SELECT e.tenant_id, e.sid, e.seq, e.position, e.xid, e.type, e.parent_seq, e.epoch, e.gateway, e.host_session_id, e.payload_hash, e.body, e.body_ref, e.recorded_at, e.reader_version, e.role, e.tokens, e.flags, e.links, e.offset_tokens, coalesce(b.body, e.body) AS whole,
+           sum(coalesce(octet_length(b.body), octet_length(e.body), 0)::bigint) OVER (
+               ORDER BY e.seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
+    FROM (
+        SELECT tenant_id, sid, seq, position, xid, type, parent_seq, epoch, gateway, host_session_id, payload_hash, body, body_ref, recorded_at, reader_version, role, tokens, flags, links, offset_tokens FROM events x
+        WHERE x.tenant_id = $1 AND x.sid = $2 AND x.seq > $3::bigint
+        ORDER BY x.seq LIMIT $4::integer) e
+    LEFT JOIN LATERAL (
+        SELECT x.body FROM bodies x
+        WHERE x.tenant_id = e.tenant_id AND x.sid = e.sid AND x.hash = e.body_ref LIMIT 1) b ON true
+) p
+WHERE coalesce(p.bytes_before, 0) < $5::bigint
+ORDER BY p.seq
 `
 
 type EventsAfterParams struct {
@@ -133,6 +143,7 @@ type EventsAfterParams struct {
 	SID      uuid.UUID
 	After    int64
 	MaxRows  int32
+	MaxBytes int64
 }
 
 type EventsAfterRow struct {
@@ -152,21 +163,33 @@ type EventsAfterRow struct {
 	OffsetTokens  int64
 }
 
-// EventsAfter
+// The first row always, then more while those before it hold less than max_bytes.
+// Sizes are told without fetching the bytes.
 //
-//	SELECT e.seq, e.type, e.parent_seq, e.epoch, coalesce(e.gateway, '') AS gateway,
-//	       coalesce(e.host_session_id, '') AS host_session_id, coalesce(b.body, e.body)::bytea AS body,
-//	       e.recorded_at, e.reader_version, e.role, e.tokens, e.flags, e.links, e.offset_tokens
-//	FROM events e
-//	LEFT JOIN bodies b ON b.tenant_id = e.tenant_id AND b.sid = e.sid AND b.hash = e.body_ref
-//	WHERE e.tenant_id = $1 AND e.sid = $2 AND e.seq > $3::bigint
-//	ORDER BY e.seq LIMIT $4::integer
+//	SELECT p.seq, p.type, p.parent_seq, p.epoch, coalesce(p.gateway, '') AS gateway,
+//	       coalesce(p.host_session_id, '') AS host_session_id, p.whole::bytea AS body,
+//	       p.recorded_at, p.reader_version, p.role, p.tokens, p.flags, p.links, p.offset_tokens
+//	FROM (
+//	    SELECT e.tenant_id, e.sid, e.seq, e.position, e.xid, e.type, e.parent_seq, e.epoch, e.gateway, e.host_session_id, e.payload_hash, e.body, e.body_ref, e.recorded_at, e.reader_version, e.role, e.tokens, e.flags, e.links, e.offset_tokens, coalesce(b.body, e.body) AS whole,
+//	           sum(coalesce(octet_length(b.body), octet_length(e.body), 0)::bigint) OVER (
+//	               ORDER BY e.seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
+//	    FROM (
+//	        SELECT tenant_id, sid, seq, position, xid, type, parent_seq, epoch, gateway, host_session_id, payload_hash, body, body_ref, recorded_at, reader_version, role, tokens, flags, links, offset_tokens FROM events x
+//	        WHERE x.tenant_id = $1 AND x.sid = $2 AND x.seq > $3::bigint
+//	        ORDER BY x.seq LIMIT $4::integer) e
+//	    LEFT JOIN LATERAL (
+//	        SELECT x.body FROM bodies x
+//	        WHERE x.tenant_id = e.tenant_id AND x.sid = e.sid AND x.hash = e.body_ref LIMIT 1) b ON true
+//	) p
+//	WHERE coalesce(p.bytes_before, 0) < $5::bigint
+//	ORDER BY p.seq
 func (q *Queries) EventsAfter(ctx context.Context, arg EventsAfterParams) ([]EventsAfterRow, error) {
 	rows, err := q.db.Query(ctx, eventsAfter,
 		arg.TenantID,
 		arg.SID,
 		arg.After,
 		arg.MaxRows,
+		arg.MaxBytes,
 	)
 	if err != nil {
 		return nil, err
@@ -338,16 +361,27 @@ func (q *Queries) FactsBefore(ctx context.Context, arg FactsBeforeParams) ([]Fac
 }
 
 const feedAfter = `-- name: FeedAfter :many
-SELECT e.xid, e.position, s.session_key, e.sid, e.seq, e.type, e.parent_seq, e.epoch,
-       coalesce(e.gateway, '') AS gateway, coalesce(e.host_session_id, '') AS host_session_id,
-       coalesce(b.body, e.body)::bytea AS body, e.recorded_at, e.role, e.tokens, e.flags
-FROM events e
-JOIN sessions s ON s.tenant_id = e.tenant_id AND s.sid = e.sid
-LEFT JOIN bodies b ON b.tenant_id = e.tenant_id AND b.sid = e.sid AND b.hash = e.body_ref
-WHERE e.tenant_id = $1
-  AND (e.xid, e.position) > ($2::xid8, $3::bigint)
-  AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
-ORDER BY e.xid, e.position LIMIT $4::integer
+SELECT p.xid, p.position, s.session_key, p.sid, p.seq, p.type, p.parent_seq, p.epoch,
+       coalesce(p.gateway, '') AS gateway, coalesce(p.host_session_id, '') AS host_session_id,
+       p.whole::bytea AS body, p.recorded_at, p.role, p.tokens, p.flags
+FROM (
+    SELECT e.tenant_id, e.sid, e.seq, e.position, e.xid, e.type, e.parent_seq, e.epoch, e.gateway, e.host_session_id, e.payload_hash, e.body, e.body_ref, e.recorded_at, e.reader_version, e.role, e.tokens, e.flags, e.links, e.offset_tokens, coalesce(b.body, e.body) AS whole,
+           sum(coalesce(octet_length(b.body), octet_length(e.body), 0)::bigint) OVER (
+               ORDER BY e.xid, e.position ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
+    FROM (
+        SELECT tenant_id, sid, seq, position, xid, type, parent_seq, epoch, gateway, host_session_id, payload_hash, body, body_ref, recorded_at, reader_version, role, tokens, flags, links, offset_tokens FROM events x
+        WHERE x.tenant_id = $1
+          AND (x.xid, x.position) > ($2::xid8, $3::bigint)
+          AND x.xid < pg_snapshot_xmin(pg_current_snapshot())
+          AND EXISTS (SELECT FROM sessions y WHERE y.tenant_id = x.tenant_id AND y.sid = x.sid)
+        ORDER BY x.xid, x.position LIMIT $4::integer) e
+    LEFT JOIN LATERAL (
+        SELECT x.body FROM bodies x
+        WHERE x.tenant_id = e.tenant_id AND x.sid = e.sid AND x.hash = e.body_ref LIMIT 1) b ON true
+) p
+JOIN sessions s ON s.tenant_id = p.tenant_id AND s.sid = p.sid
+WHERE coalesce(p.bytes_before, 0) < $5::bigint
+ORDER BY p.xid, p.position
 `
 
 type FeedAfterParams struct {
@@ -355,6 +389,7 @@ type FeedAfterParams struct {
 	AfterXid      pgtype.Uint64
 	AfterPosition int64
 	MaxRows       int32
+	MaxBytes      int64
 }
 
 type FeedAfterRow struct {
@@ -375,24 +410,37 @@ type FeedAfterRow struct {
 	Flags         int32
 }
 
-// The gap-safe order: only transactions that every reader already sees.
+// The gap-safe order: only transactions that every reader already sees. Bytes
+// are bounded as in EventsAfter.
 //
-//	SELECT e.xid, e.position, s.session_key, e.sid, e.seq, e.type, e.parent_seq, e.epoch,
-//	       coalesce(e.gateway, '') AS gateway, coalesce(e.host_session_id, '') AS host_session_id,
-//	       coalesce(b.body, e.body)::bytea AS body, e.recorded_at, e.role, e.tokens, e.flags
-//	FROM events e
-//	JOIN sessions s ON s.tenant_id = e.tenant_id AND s.sid = e.sid
-//	LEFT JOIN bodies b ON b.tenant_id = e.tenant_id AND b.sid = e.sid AND b.hash = e.body_ref
-//	WHERE e.tenant_id = $1
-//	  AND (e.xid, e.position) > ($2::xid8, $3::bigint)
-//	  AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
-//	ORDER BY e.xid, e.position LIMIT $4::integer
+//	SELECT p.xid, p.position, s.session_key, p.sid, p.seq, p.type, p.parent_seq, p.epoch,
+//	       coalesce(p.gateway, '') AS gateway, coalesce(p.host_session_id, '') AS host_session_id,
+//	       p.whole::bytea AS body, p.recorded_at, p.role, p.tokens, p.flags
+//	FROM (
+//	    SELECT e.tenant_id, e.sid, e.seq, e.position, e.xid, e.type, e.parent_seq, e.epoch, e.gateway, e.host_session_id, e.payload_hash, e.body, e.body_ref, e.recorded_at, e.reader_version, e.role, e.tokens, e.flags, e.links, e.offset_tokens, coalesce(b.body, e.body) AS whole,
+//	           sum(coalesce(octet_length(b.body), octet_length(e.body), 0)::bigint) OVER (
+//	               ORDER BY e.xid, e.position ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
+//	    FROM (
+//	        SELECT tenant_id, sid, seq, position, xid, type, parent_seq, epoch, gateway, host_session_id, payload_hash, body, body_ref, recorded_at, reader_version, role, tokens, flags, links, offset_tokens FROM events x
+//	        WHERE x.tenant_id = $1
+//	          AND (x.xid, x.position) > ($2::xid8, $3::bigint)
+//	          AND x.xid < pg_snapshot_xmin(pg_current_snapshot())
+//	          AND EXISTS (SELECT FROM sessions y WHERE y.tenant_id = x.tenant_id AND y.sid = x.sid)
+//	        ORDER BY x.xid, x.position LIMIT $4::integer) e
+//	    LEFT JOIN LATERAL (
+//	        SELECT x.body FROM bodies x
+//	        WHERE x.tenant_id = e.tenant_id AND x.sid = e.sid AND x.hash = e.body_ref LIMIT 1) b ON true
+//	) p
+//	JOIN sessions s ON s.tenant_id = p.tenant_id AND s.sid = p.sid
+//	WHERE coalesce(p.bytes_before, 0) < $5::bigint
+//	ORDER BY p.xid, p.position
 func (q *Queries) FeedAfter(ctx context.Context, arg FeedAfterParams) ([]FeedAfterRow, error) {
 	rows, err := q.db.Query(ctx, feedAfter,
 		arg.TenantID,
 		arg.AfterXid,
 		arg.AfterPosition,
 		arg.MaxRows,
+		arg.MaxBytes,
 	)
 	if err != nil {
 		return nil, err
@@ -426,6 +474,55 @@ func (q *Queries) FeedAfter(ctx context.Context, arg FeedAfterParams) ([]FeedAft
 		return nil, err
 	}
 	return items, nil
+}
+
+const newestCaller = `-- name: NewestCaller :one
+SELECT seq, role, tokens, flags, links, offset_tokens FROM events
+WHERE tenant_id = $1 AND sid = $2 AND type = 1 AND role = 2 AND seq < $3::bigint
+  AND links IS NOT NULL AND position($4::bytea IN links) > 0
+ORDER BY seq DESC LIMIT 1
+`
+
+type NewestCallerParams struct {
+	TenantID string
+	SID      uuid.UUID
+	Before   int64
+	CallID   []byte
+}
+
+type NewestCallerRow struct {
+	Seq          int64
+	Role         int16
+	Tokens       int32
+	Flags        int32
+	Links        []byte
+	OffsetTokens int64
+}
+
+// The newest assistant message before a seq whose links hold an id. An id may
+// be part of a longer one, so the caller looks again at what it gets.
+//
+//	SELECT seq, role, tokens, flags, links, offset_tokens FROM events
+//	WHERE tenant_id = $1 AND sid = $2 AND type = 1 AND role = 2 AND seq < $3::bigint
+//	  AND links IS NOT NULL AND position($4::bytea IN links) > 0
+//	ORDER BY seq DESC LIMIT 1
+func (q *Queries) NewestCaller(ctx context.Context, arg NewestCallerParams) (NewestCallerRow, error) {
+	row := q.db.QueryRow(ctx, newestCaller,
+		arg.TenantID,
+		arg.SID,
+		arg.Before,
+		arg.CallID,
+	)
+	var i NewestCallerRow
+	err := row.Scan(
+		&i.Seq,
+		&i.Role,
+		&i.Tokens,
+		&i.Flags,
+		&i.Links,
+		&i.OffsetTokens,
+	)
+	return i, err
 }
 
 const newestOfType = `-- name: NewestOfType :one
