@@ -24,6 +24,10 @@ type Engine interface {
 	Compact(ctx context.Context, p CompactParams) (CompactResult, error)
 }
 
+// The interfaces below are optional. A host does without a method that is not
+// there, or that answers errors.ErrUnsupported, as an engine does that stands
+// for another.
+
 // Bootstrapper takes over the history that a host already holds of a session.
 type Bootstrapper interface {
 	Bootstrap(ctx context.Context, p BootstrapParams) (BootstrapResult, error)

@@ -191,6 +191,18 @@ func TestF012BrokenFactoriesAreSetAside(t *testing.T) {
 	}
 }
 
+func TestAnEngineThatIsNotTakenIsDisposedOf(t *testing.T) {
+	t.Parallel()
+	nameless := disposable{&bare{info: contextengine.Info{ID: "acme"}}}
+	d := deskOf(t, nameless)
+	if got := who(t, d.slot); got != engine.LegacyID {
+		t.Errorf("%s serves", got)
+	}
+	if err := d.Close(t.Context()); err != nil || nameless.ends() != 1 {
+		t.Errorf("%v, disposed of %d times", err, nameless.ends())
+	}
+}
+
 func TestF016FactoryIsCalledOnceOverManyCalls(t *testing.T) {
 	t.Parallel()
 	made := 0
