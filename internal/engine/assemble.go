@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/google/uuid"
@@ -51,8 +52,10 @@ type material struct {
 	// earlier counts the uncovered messages of the path before earlierOf.
 	earlier   int64
 	earlierOf int64
-	bodies    map[int64][]byte
-	texts     map[int64]string
+	// recalled are covered calls that late results brought back, by the result.
+	recalled map[int64][]window.Entry
+	bodies   map[int64][]byte
+	texts    map[int64]string
 }
 
 func (w *windows) assemble(ctx context.Context, p contextengine.AssembleParams) (contextengine.AssembleResult, *store.Answer, error) {
@@ -79,6 +82,9 @@ func (w *windows) assemble(ctx context.Context, p contextengine.AssembleParams) 
 	addition := guidance(p.AvailableTools, m.state)
 	in := w.input(m, s, budget-tokens.Text(addition))
 	if m, err = w.reach(ctx, s, m, &in, p.Explain); err != nil {
+		return none, nil, err
+	}
+	if m, err = w.recall(ctx, s, m, &in); err != nil {
 		return none, nil, err
 	}
 	if m, err = w.countEarlier(ctx, s, m); err != nil {
@@ -167,9 +173,7 @@ func cold(s store.Session, state events.State, head int64) *material {
 
 func cloneMap[K comparable, V any](m map[K]V) map[K]V {
 	out := make(map[K]V, len(m)+8)
-	for k, v := range m {
-		out[k] = v
-	}
+	maps.Copy(out, m)
 	return out
 }
 

@@ -74,34 +74,50 @@ func (w *writer) takeOver(ctx context.Context, p contextengine.BootstrapParams, 
 	return res, nil
 }
 
-// commonPrefix counts how many of the messages stand on the active path
-// already, in order. differs is set when the path goes on differently.
+// commonPrefix counts how many of the messages are stored already. A host's
+// history may go on where the active path ends, or it may be the whole log, of
+// which a reset or a rewind hid a part: what is hidden is known too, and stays
+// hidden. differs is set when the history continues neither.
 func (w *writer) commonPrefix(ctx context.Context, v store.View, evs []store.NewEvent) (known int, differs bool, err error) {
 	if v.Head == 0 {
 		return 0, false, nil
 	}
-	after := v.State.Start() - 1
-	for {
+	path, log := follower{evs: evs}, follower{evs: evs}
+	for after := int64(0); !log.done() || !path.done(); {
 		page, err := w.cfg.Log.MessageHashes(ctx, v.Tenant, v.SID, after, hashPage)
 		if err != nil {
 			return 0, false, err
 		}
 		for _, m := range page {
 			after = m.Seq
-			if !v.State.OnPath(m.Seq) {
-				continue
+			log.next(m.Hash)
+			if v.State.OnPath(m.Seq) {
+				path.next(m.Hash)
 			}
-			if known == len(evs) {
-				return known, false, nil
-			}
-			if !samePayload(m.Hash, &evs[known]) {
-				return known, true, nil
-			}
-			known++
 		}
 		if len(page) < hashPage {
-			return known, false, nil
+			break
 		}
+	}
+	return max(path.known, log.known), path.differs && log.differs, nil
+}
+
+// A follower compares a history with stored messages, one after the other.
+type follower struct {
+	evs     []store.NewEvent
+	known   int
+	differs bool
+}
+
+func (f *follower) done() bool { return f.differs || f.known == len(f.evs) }
+
+func (f *follower) next(stored []byte) {
+	switch {
+	case f.done():
+	case samePayload(stored, &f.evs[f.known]):
+		f.known++
+	default:
+		f.differs = true
 	}
 }
 

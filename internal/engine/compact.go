@@ -39,12 +39,13 @@ func newCompactor(cfg Config) *Compactor { return &Compactor{cfg: cfg} }
 // compacts; the others wait and find it done.
 func (c *Compactor) Compact(ctx context.Context, p contextengine.CompactParams) (contextengine.CompactResult, error) {
 	none := contextengine.CompactResult{}
-	for _, n := range []*int{p.TokenBudget, p.CurrentTokenCount} {
-		if n != nil {
-			if err := checkBudget(*n); err != nil {
-				return none, err
-			}
+	if p.TokenBudget != nil {
+		if err := checkBudget(*p.TokenBudget); err != nil {
+			return none, err
 		}
+	}
+	if n := p.CurrentTokenCount; n != nil && (*n < 0 || *n > maxBudget) {
+		return none, &contextengine.InvalidError{Field: "currentTokenCount", Reason: fmt.Sprintf("a number of tokens from 0 to %d", int64(maxBudget))}
 	}
 	if t := p.CompactionTarget; t != "" && t != "budget" && t != "threshold" {
 		return none, &contextengine.InvalidError{Field: "compactionTarget", Reason: `"budget" or "threshold"`}
@@ -61,12 +62,23 @@ func (c *Compactor) Compact(ctx context.Context, p contextengine.CompactParams) 
 		return none, err
 	}
 	defer done()
-	res, err := c.run(ctx, p, before.Epoch)
-	var conflict *contextengine.EpochConflictError
-	if errors.As(err, &conflict) {
-		return contextengine.CompactResult{OK: true, Reason: reasonCompacted, Epoch: conflict.Epoch}, nil
+	for try, epoch := 1, before.Epoch; ; try++ {
+		res, err := c.run(ctx, p, epoch)
+		conflict, ok := errors.AsType[*contextengine.EpochConflictError](err)
+		if !ok {
+			return res, err
+		}
+		// Somebody stepped the epoch. A compaction did what was asked; after a
+		// reset, a rewind or an undo the question is a new one.
+		v, err := c.cfg.Log.View(ctx, p.Tenant, p.SessionKey, uuid.Nil, 0, 0)
+		if err != nil {
+			return none, err
+		}
+		if v.State.Cause == events.CauseCompaction || try == stepTries || p.ExpectedEpoch != nil {
+			return contextengine.CompactResult{OK: true, Reason: reasonCompacted, Epoch: conflict.Epoch}, nil
+		}
+		epoch = v.Epoch
 	}
-	return res, err
 }
 
 // Owed pays a session's debt, if there is anything to gain. It answers with an
@@ -87,6 +99,7 @@ type job struct {
 	view    store.View
 	entries []window.Entry
 	plan    compact.Plan
+	forced  bool
 }
 
 func (c *Compactor) run(ctx context.Context, p contextengine.CompactParams, epoch int64) (contextengine.CompactResult, error) {
@@ -103,7 +116,9 @@ func (c *Compactor) run(ctx context.Context, p contextengine.CompactParams, epoc
 		return none, err
 	}
 	var stop compact.Stop
-	if j.plan, stop = compact.NewPlan(c.planInput(j, p)); stop != "" {
+	planned := c.planInput(j, p)
+	j.forced = planned.Force
+	if j.plan, stop = compact.NewPlan(planned); stop != "" {
 		return contextengine.CompactResult{OK: true, Reason: string(stop), Epoch: v.Epoch}, nil
 	}
 	if p.DryRun {
@@ -157,7 +172,7 @@ func (c *Compactor) planInput(j *job, p contextengine.CompactParams) compact.Pla
 	}
 	in := compact.PlanInput{
 		Epoch: v.Epoch, Policy: c.cfg.Policy, Budget: budget, Force: p.Force,
-		FactorMilli: v.State.FactorMilli, CompactedAt: v.State.CompactedAt,
+		FactorMilli: v.State.FactorMilli, CompactedAt: v.State.ForcedAt,
 		Entries: make([]compact.Entry, len(j.entries)),
 	}
 	for i, e := range j.entries {
@@ -272,7 +287,10 @@ func (c *Compactor) step(j *job, out compact.Outcome, cur store.Session, state e
 		next.Live[i] = known[seq]
 	}
 	next.Cause, next.Base = events.CauseCompaction, state.Epoch
-	next.CompactedAt = firstSeq + int64(len(step.Events))
+	next.ForcedAt = 0
+	if j.forced {
+		next.ForcedAt = firstSeq + int64(len(step.Events))
+	}
 	raw, err := json.Marshal(events.EpochRotatedBody{
 		Base: state.Epoch, Epoch: state.Epoch + 1, Cause: events.CauseCompaction, Live: live,
 		FactorMilli: next.FactorMilli, TokensBefore: out.TokensBefore, TokensAfter: out.TokensAfter,

@@ -69,7 +69,7 @@ func (m *material) leftOut(plan window.Plan) int {
 	for _, it := range plan.Items {
 		if it.Kind == window.KindSummary {
 			shown[it.Seq] = true
-		} else {
+		} else if !m.state.Covered(it.Seq) {
 			n--
 		}
 	}

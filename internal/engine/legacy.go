@@ -43,6 +43,9 @@ func (l *Legacy) Assemble(ctx context.Context, p contextengine.AssembleParams) (
 	if len(p.Messages) == 0 {
 		return l.Lossless.Assemble(ctx, p)
 	}
+	if err := checkSession(p.Session); err != nil {
+		return contextengine.AssembleResult{}, err
+	}
 	res := contextengine.AssembleResult{Messages: p.Messages, Epoch: 1}
 	s, err := l.cfg.Log.Session(ctx, p.Tenant, p.SessionKey)
 	if err == nil {

@@ -63,33 +63,51 @@ func durable() *contextengine.TranscriptSemantics {
 
 // Ingest stores one message.
 func (l *Lossless) Ingest(ctx context.Context, p contextengine.IngestParams) (contextengine.IngestResult, error) {
+	if err := checkSession(p.Session); err != nil {
+		return contextengine.IngestResult{}, err
+	}
 	return l.writer.ingest(ctx, p)
 }
 
 // IngestBatch stores several messages, all or none.
 func (l *Lossless) IngestBatch(ctx context.Context, p contextengine.IngestBatchParams) (contextengine.IngestBatchResult, error) {
+	if err := checkSession(p.Session); err != nil {
+		return contextengine.IngestBatchResult{}, err
+	}
 	return l.writer.ingestBatch(ctx, p)
 }
 
 // CommitTurn stores an accepted turn once.
 func (l *Lossless) CommitTurn(ctx context.Context, p contextengine.CommitTurnParams) (contextengine.CommitTurnResult, error) {
+	if err := checkSession(p.Session); err != nil {
+		return contextengine.CommitTurnResult{}, err
+	}
 	return l.writer.commitTurn(ctx, p)
 }
 
 // AfterTurn stores what a turn added and, past the threshold, sets a
 // compaction in motion.
 func (l *Lossless) AfterTurn(ctx context.Context, p contextengine.AfterTurnParams) (contextengine.AfterTurnResult, error) {
+	if err := checkSession(p.Session); err != nil {
+		return contextengine.AfterTurnResult{}, err
+	}
 	return l.writer.afterTurn(ctx, p)
 }
 
 // Bootstrap takes over the part of the host's history that is not stored yet.
 func (l *Lossless) Bootstrap(ctx context.Context, p contextengine.BootstrapParams) (contextengine.BootstrapResult, error) {
+	if err := checkSession(p.Session); err != nil {
+		return contextengine.BootstrapResult{}, err
+	}
 	return l.writer.bootstrap(ctx, p)
 }
 
 // Maintain has nothing to do: what a compaction leaves behind goes with its
 // commit.
 func (l *Lossless) Maintain(ctx context.Context, p contextengine.MaintainParams) (contextengine.MaintainResult, error) {
+	if err := checkSession(p.Session); err != nil {
+		return contextengine.MaintainResult{}, err
+	}
 	if _, err := l.cfg.Log.Session(ctx, p.Tenant, p.SessionKey); err != nil {
 		return unknownIsFine(contextengine.MaintainResult{Reason: "unknown session"}, err)
 	}
@@ -98,6 +116,9 @@ func (l *Lossless) Maintain(ctx context.Context, p contextengine.MaintainParams)
 
 // Assemble projects the log into a window.
 func (l *Lossless) Assemble(ctx context.Context, p contextengine.AssembleParams) (contextengine.AssembleResult, error) {
+	if err := checkSession(p.Session); err != nil {
+		return contextengine.AssembleResult{}, err
+	}
 	res, rec, err := l.windows.assemble(ctx, p)
 	if err == nil && rec != nil {
 		l.answers.add(*rec)
@@ -107,6 +128,9 @@ func (l *Lossless) Assemble(ctx context.Context, p contextengine.AssembleParams)
 
 // Compact makes the next window smaller, within the context's deadline.
 func (l *Lossless) Compact(ctx context.Context, p contextengine.CompactParams) (contextengine.CompactResult, error) {
+	if err := checkSession(p.Session); err != nil {
+		return contextengine.CompactResult{}, err
+	}
 	return l.Compactor.Compact(ctx, p)
 }
 

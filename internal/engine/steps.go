@@ -13,7 +13,7 @@ import (
 )
 
 // stepTries bounds how often a step is planned anew because the epoch moved.
-const stepTries = 5
+const stepTries = 100
 
 // Reset hides everything before keepFrom, or everything.
 func (l *Lossless) Reset(ctx context.Context, s contextengine.Session, keepFrom *int64, reason string) (contextengine.StepResult, error) {
@@ -35,7 +35,7 @@ func (l *Lossless) Reset(ctx context.Context, s contextengine.Session, keepFrom 
 			step := store.EpochStep{LeafSeq: cur.LeafSeq, LeafOffset: cur.LeafOffset, Host: true, PaysDebt: true}
 			body := events.SessionResetBody{Reason: reason, HostSessionID: s.SessionID}
 			next := state
-			next.Live, next.Base, next.Cause = nil, 0, events.CauseReset
+			next.Live, next.Base, next.ForcedAt, next.Cause = nil, 0, 0, events.CauseReset
 			if keepFrom == nil {
 				step.LeafSeq = 0
 				next.Path, next.FloorOffset = []events.Range{{From: seq + 1, To: events.Open}}, cur.LeafOffset
@@ -77,7 +77,7 @@ func (l *Lossless) Rewind(ctx context.Context, s contextengine.Session, toSeq in
 			next := state
 			next.Path, next.FloorOffset = events.CutPath(branch, leaf.Seq, seq+1), floor
 			next.Live = mostCovering(events.KeepOnPath(state.Live, next.Path), events.KeepOnPath(older.Live, next.Path))
-			next.Base, next.Cause = 0, events.CauseRewind
+			next.Base, next.ForcedAt, next.Cause = 0, 0, events.CauseRewind
 			raw, err := json.Marshal(events.LeafMovedBody{To: leaf.Seq, Reason: "rewind"})
 			return store.EpochStep{
 				Events: []store.NewEvent{{Type: events.LeafMoved, Body: raw}}, State: next,
@@ -112,7 +112,7 @@ func (l *Lossless) UndoCompaction(ctx context.Context, s contextengine.Session, 
 			next := state
 			next.Live = events.KeepOnPath(base.Live, state.Path)
 			next.Base, next.Cause = base.Base, events.CauseUndo
-			next.CompactedAt = 0
+			next.ForcedAt = 0
 			body := events.EpochRotatedBody{
 				Base: base.Epoch, Epoch: state.Epoch + 1, Cause: events.CauseUndo, FactorMilli: next.FactorMilli, Live: []int64{},
 			}
@@ -143,6 +143,9 @@ type stepper func(cur store.Session, state events.State, firstSeq int64) (store.
 // step plans an epoch step on the session as it is and commits it in that
 // epoch; when the epoch moved meanwhile it plans again.
 func (l *Lossless) step(ctx context.Context, s contextengine.Session, plan func(store.View) (stepper, error)) (contextengine.StepResult, error) {
+	if err := checkSession(s); err != nil {
+		return contextengine.StepResult{}, err
+	}
 	for try := 1; ; try++ {
 		v, err := l.cfg.Log.View(ctx, s.Tenant, s.SessionKey, [16]byte{}, 0, 0)
 		if err != nil {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/engined/engined/contextengine"
 	"github.com/engined/engined/internal/events"
@@ -69,11 +71,23 @@ func (w *writer) events(raws []json.RawMessage, heartbeat bool, from int) ([]sto
 }
 
 func invalid(field string, err error) error {
-	var bad *message.InvalidError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*message.InvalidError](err); ok {
 		return &contextengine.InvalidError{Field: field, Reason: bad.Error(), Limit: bad.Limit, TooLarge: bad.TooLarge}
 	}
 	return &contextengine.InvalidError{Field: field, Reason: err.Error()}
+}
+
+// checkSession refuses names that Postgres cannot hold or that are not a key.
+func checkSession(s contextengine.Session) error {
+	if n := len(s.SessionKey); n < 1 || n > maxKeyBytes {
+		return &contextengine.InvalidError{Field: "sessionKey", Reason: fmt.Sprintf("1 to %d bytes", maxKeyBytes), Limit: maxKeyBytes}
+	}
+	for field, v := range map[string]string{"sessionKey": s.SessionKey, "sessionId": s.SessionID, "gatewayId": s.GatewayID} {
+		if !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
+			return &contextengine.InvalidError{Field: field, Reason: "valid UTF-8 without NUL"}
+		}
+	}
+	return nil
 }
 
 func clientKey(key, field string) ([]store.Key, error) {

@@ -39,8 +39,9 @@ type State struct {
 	// Base is the epoch whose set of summaries an undo would restore; 0 when
 	// there is none.
 	Base int64 `json:"base,omitempty"`
-	// CompactedAt is the seq of the newest compaction's step; 0 before the first.
-	CompactedAt int64 `json:"compactedAt,omitempty"`
+	// ForcedAt is the seq of this epoch's step if a forced compaction began it;
+	// another one right after it has nothing to do.
+	ForcedAt int64 `json:"forcedAt,omitempty"`
 }
 
 // FirstState is the state of a session that never stepped its epoch.
