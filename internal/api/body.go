@@ -55,8 +55,10 @@ func (c *call) decodeBig(limit int64, v any, messages big) error {
 		p.Offset = invalidAt(body)
 		return p
 	}
-	if messages.take != nil && messages.unmarshal(body, v) {
-		return nil
+	if messages.take != nil {
+		if done, err := messages.unmarshal(body, v); done {
+			return err
+		}
 	}
 	if err := json.Unmarshal(body, v); err != nil {
 		return decodeProblem(err)
@@ -64,7 +66,7 @@ func (c *call) decodeBig(limit int64, v any, messages big) error {
 	if first != '{' { // null, which encoding/json takes for "nothing to set"
 		return kindValidation.problem("the body must be a JSON object")
 	}
-	return nil
+	return checkText(body)
 }
 
 func firstByte(b []byte) byte {

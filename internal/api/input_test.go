@@ -175,6 +175,7 @@ func TestBrokenContract(t *testing.T) {
 		"toSeq":                 {"rewind", []string{`0`, `-1`, `1.5`, `"1"`, `null`}},
 		"epoch":                 {"undo-compaction", []string{`0`, `-1`, `1.5`, `"1"`}},
 		"reason":                {"maintain reset", []string{`1`, `[]`}},
+		"nextSessionId":         {"reset", []string{`1`, `{}`, `"a\u0000b"`, `"` + long + `"`}},
 		"prePromptMessageCount": {"after-turn", []string{`null`, `-1`, `2`, `1.5`, `"0"`, `99999999999999999999`}},
 	}
 	bodies := posts()
@@ -209,6 +210,57 @@ func TestBrokenContract(t *testing.T) {
 	}
 	if _, p := problem(t, ask(a, http.MethodPost, known+"/after-turn", `{"messages":[]}`)); p.Field != "prePromptMessageCount" {
 		t.Errorf("after-turn without a count: %+v", p)
+	}
+}
+
+// Two different halves of surrogate pairs would become the same text.
+func TestLoneSurrogates(t *testing.T) {
+	t.Parallel()
+	_, a := withSession(t, nil)
+	routes := map[string]string{
+		"sessionId":       "bootstrap ingest ingest-batch commit-turn after-turn assemble compact maintain reset rewind undo-compaction",
+		"gatewayId":       "bootstrap ingest ingest-batch commit-turn after-turn assemble compact maintain reset rewind undo-compaction",
+		"nextSessionId":   "reset",
+		"idempotencyKey":  "ingest",
+		"idempotencyKeys": "ingest-batch",
+		"advancementKey":  "commit-turn",
+		"reason":          "maintain reset",
+	}
+	texts := map[string]bool{
+		`"\ud800"`: false, `"a\uDFFFb"`: false, `"\ud800\ud800"`: false, `"\udc00\ud800"`: false, `"\ud83d\ude00\ud83d"`: false, `"\\\ud800"`: false,
+		`"\ud83d\ude00"`: true, `"\uD83D\uDE00"`: true, `"\\ud800"`: true, `"�\ufffd"`: true,
+	}
+	bodies := posts()
+	for field, list := range routes {
+		for route := range strings.FieldsSeq(list) {
+			for text, good := range texts {
+				for _, name := range []string{field, strings.ToUpper(field)} {
+					value := text
+					if field == "idempotencyKeys" {
+						value = "[" + text + "]"
+					}
+					body := strings.TrimSuffix(bodies[route], "}")
+					if body != "{" {
+						body += ","
+					}
+					body += `"` + name + `":` + value + "}"
+					w := ask(a, http.MethodPost, known+"/"+route, body)
+					if good && w.Code != 200 {
+						t.Errorf("%s: %s: %d %s", route, body, w.Code, w.Body)
+					}
+					if good {
+						continue
+					}
+					if slug, p := problem(t, w); slug != "validation" || w.Code != 422 || p.Field != field {
+						t.Errorf("%s: %s: %d %+v", route, body, w.Code, p)
+					}
+				}
+			}
+		}
+	}
+	// Messages are kept as they came.
+	if w := ask(a, http.MethodPost, known+"/ingest", `{"message":{"role":"user","content":"\ud800"},"idempotencyKey":"\ud83d\ude00"}`); w.Code != 200 {
+		t.Errorf("a message: %d %s", w.Code, w.Body)
 	}
 }
 

@@ -19,19 +19,22 @@ type big struct {
 	take func(span []byte) bool
 }
 
-// unmarshal decodes the body with its big member lifted out; false means that
-// nothing can be said and v may be half filled.
-func (m big) unmarshal(body []byte, v any) bool {
+// unmarshal decodes the body with its big member lifted out; not done means
+// that nothing can be said and v may be half filled.
+func (m big) unmarshal(body []byte, v any) (done bool, err error) {
 	from, to, ok := lift(body, m.name)
 	if !ok {
-		return false
+		return false, nil
 	}
 	rest := bodies.Get().(*bytes.Buffer)
 	defer recycle(&bodies, rest)
 	rest.Write(body[:from])
 	rest.WriteString("null")
 	rest.Write(body[to:])
-	return json.Unmarshal(rest.Bytes(), v) == nil && m.take(body[from:to])
+	if json.Unmarshal(rest.Bytes(), v) != nil || !m.take(body[from:to]) {
+		return false, nil
+	}
+	return true, checkText(rest.Bytes())
 }
 
 // lift finds the value of a top-level member. It does not validate: with null

@@ -41,7 +41,7 @@ func FuzzLift(f *testing.F) {
 			if name == "message" {
 				m = c.liftMessage(&short.Message)
 			}
-			if !m.unmarshal(body, &short) {
+			if done, err := m.unmarshal(body, &short); !done || err != nil {
 				continue
 			}
 			whole := liftedBody{Messages: c.newMessages()}
@@ -68,13 +68,13 @@ func TestLiftIsTaken(t *testing.T) {
 		"{\n  \"message\": {\n \"a\": [1, {}]\n }\n}\n",
 	} {
 		var p contextengine.IngestParams
-		if !c.liftMessage(&p.Message).unmarshal([]byte(body), &p) || len(p.Message) == 0 {
+		if done, err := c.liftMessage(&p.Message).unmarshal([]byte(body), &p); !done || err != nil || len(p.Message) == 0 {
 			t.Errorf("%s goes the long way", body)
 		}
 	}
 	for body, want := range map[string]int{`{"messages":[]}`: 0, `{"messages":[ {} , {"a":"]"} ],"advancementKey":"k"}`: 2} {
 		p := liftedBody{Messages: c.newMessages()}
-		if !c.liftMessages(&p.Messages).unmarshal([]byte(body), &p) || p.Messages.items == nil || len(p.Messages.items) != want {
+		if done, err := c.liftMessages(&p.Messages).unmarshal([]byte(body), &p); !done || err != nil || p.Messages.items == nil || len(p.Messages.items) != want {
 			t.Errorf("%s: %d items", body, len(p.Messages.items))
 		}
 	}

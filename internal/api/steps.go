@@ -10,7 +10,10 @@ type ResetRequest struct {
 	contextengine.Expectations
 	// KeepFromSeq is the first seq that stays; absent, nothing does.
 	KeepFromSeq *int64 `json:"keepFromSeq,omitempty"`
-	Reason      string `json:"reason,omitempty"`
+	// NextSessionID is the host's transcript identity after the reset; a write
+	// that names it makes it the session's.
+	NextSessionID string `json:"nextSessionId,omitempty"`
+	Reason        string `json:"reason,omitempty"`
 }
 
 // RewindRequest moves the leaf back.
@@ -57,6 +60,7 @@ func serveReset(c *call) error {
 	k.session(p.Session)
 	k.expectations(p.Expectations)
 	k.atLeast("keepFromSeq", p.KeepFromSeq, 1)
+	k.key("nextSessionId", p.NextSessionID)
 	k.key("reason", p.Reason)
 	if k.err != nil {
 		return k.err
