@@ -55,7 +55,11 @@ func (a *App) serveHTTP(listener net.Listener) error {
 		a.serving("health", a.healthServer(), listener)
 		return nil
 	}
+	host, _, _ := net.SplitHostPort(a.cfg.Listen) // it was listened on
 	handler, err := api.New(api.Config{
+		// An exposed node without keys was asked for, and has names that only
+		// its network knows.
+		Local: len(a.cfg.Keys) == 0 && !a.cfg.Exposed(), LocalNames: []string{host},
 		Engine: a.slot, Steps: a.slot, Log: a.store, Auth: api.OpenAuth("default"), Keys: a.cfg.Tenants(),
 		Ready: a.ready, Engines: a.engineList, ClearQuarantine: a.engines.ClearQuarantine,
 		Timeout: a.cfg.RequestTimeout, CompactTimeout: a.cfg.CompactTimeout + compactMargin,

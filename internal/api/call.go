@@ -70,6 +70,9 @@ func (a *API) run(op *operation, w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *call) serve() error {
+	if err := c.api.checkHost(c.r); err != nil {
+		return err
+	}
 	if err := c.api.crossOrigin.Check(c.r); err != nil {
 		return kindForbidden.problem("a browser may call this only from its own origin")
 	}

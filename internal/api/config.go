@@ -95,6 +95,10 @@ type Config struct {
 	// Keys, when set, is used instead: bearer tokens and their tenants.
 	Auth func(*http.Request) (tenant string, err error)
 	Keys map[string]string
+	// Local refuses requests whose Host is neither a loopback address, localhost
+	// nor one of LocalNames. It is for a node without keys.
+	Local      bool
+	LocalNames []string
 	// Ready answers what /readyz shows; nil is always ready.
 	Ready func(ctx context.Context) []Check
 	// Engines lists the registered engines; nil lists Engine alone.
