@@ -13,9 +13,7 @@ import (
 	"github.com/engined/engined/contextengine"
 	"github.com/engined/engined/internal/compact"
 	"github.com/engined/engined/internal/events"
-	"github.com/engined/engined/internal/message"
 	"github.com/engined/engined/internal/store"
-	"github.com/engined/engined/internal/tokens"
 	"github.com/engined/engined/internal/window"
 )
 
@@ -211,117 +209,4 @@ func dryRun(j *job) (contextengine.CompactResult, error) {
 			FirstKeptEntryID: strconv.FormatInt(j.plan.FirstKept, 10), Details: details,
 		},
 	}, nil
-}
-
-// commit appends the summaries and the step, if the epoch still is the planned
-// one. Messages that arrived meanwhile stay in the tail.
-func (c *Compactor) commit(ctx context.Context, j *job, out compact.Outcome) (contextengine.CompactResult, error) {
-	v := j.view
-	var live []int64
-	stepped, err := c.cfg.Log.StepEpoch(ctx, v.Tenant, v.Key, j.plan.Epoch,
-		func(cur store.Session, state events.State, firstSeq int64) (store.EpochStep, error) {
-			step, seqs, err := c.step(j, out, cur, state, firstSeq)
-			live = seqs
-			return step, err
-		})
-	if err != nil {
-		return contextengine.CompactResult{}, err
-	}
-	c.cfg.Notifier.EpochRotated(v.Tenant, v.SID, stepped.Head, stepped.Epoch)
-	details, err := json.Marshal(struct {
-		Summaries    []int64 `json:"summaries"`
-		Live         []int64 `json:"live"`
-		DraftsReused int     `json:"draftsReused"`
-		Calls        int     `json:"calls"`
-	}{stepped.Seqs[:len(out.Summaries)], live, out.Reused, out.Calls})
-	if err != nil {
-		return contextengine.CompactResult{}, err
-	}
-	return contextengine.CompactResult{
-		OK: true, Compacted: true, Epoch: stepped.Epoch,
-		Result: &contextengine.CompactionOutcome{
-			Summary:          out.Summaries[len(out.Summaries)-1].Text,
-			FirstKeptEntryID: strconv.FormatInt(j.plan.FirstKept, 10),
-			TokensBefore:     out.TokensBefore, TokensAfter: out.TokensAfter, Details: details,
-		},
-	}, nil
-}
-
-// step builds the events of the commit and the state after it.
-func (c *Compactor) step(j *job, out compact.Outcome, cur store.Session, state events.State, firstSeq int64) (store.EpochStep, []int64, error) {
-	seqOf := func(step int) int64 {
-		for i := range out.Summaries {
-			if out.Summaries[i].Step == step {
-				return firstSeq + int64(i)
-			}
-		}
-		return 0
-	}
-	known := make(map[int64]events.LiveSummary)
-	for _, l := range state.Live {
-		known[l.Seq] = l
-	}
-	step := store.EpochStep{
-		LeafSeq: cur.LeafSeq, LeafOffset: cur.LeafOffset, HoldOffset: cur.HoldOffset, PaysDebt: true,
-	}
-	for i, body := range out.Bodies(seqOf) {
-		seq := firstSeq + int64(i)
-		body.CoveredTokens = j.covered(body.Sources)
-		for _, child := range body.Children {
-			body.CoveredTokens += known[child].CoveredTokens
-		}
-		known[seq] = events.LiveSummary{
-			Seq: seq, Level: body.Level, Tokens: body.Tokens, Covers: body.Covers,
-			CoveredTokens: body.CoveredTokens, Timestamp: body.Timestamp,
-		}
-		raw, err := json.Marshal(body)
-		if err != nil {
-			return store.EpochStep{}, nil, err
-		}
-		step.Events = append(step.Events, store.NewEvent{Type: events.SummaryCreated, Body: raw})
-	}
-	live := out.LiveSeqs(seqOf)
-	next := state
-	next.Live = make([]events.LiveSummary, len(live))
-	for i, seq := range live {
-		next.Live[i] = known[seq]
-	}
-	next.Cause, next.Base = events.CauseCompaction, state.Epoch
-	next.ForcedAt = 0
-	if j.forced {
-		next.ForcedAt = firstSeq + int64(len(step.Events))
-	}
-	raw, err := json.Marshal(events.EpochRotatedBody{
-		Base: state.Epoch, Epoch: state.Epoch + 1, Cause: events.CauseCompaction, Live: live,
-		FactorMilli: next.FactorMilli, TokensBefore: out.TokensBefore, TokensAfter: out.TokensAfter,
-	})
-	if err != nil {
-		return store.EpochStep{}, nil, err
-	}
-	step.Events = append(step.Events, store.NewEvent{Type: events.EpochRotated, Body: raw})
-	step.State = next
-	return step, live, nil
-}
-
-// covered is the raw estimate of the uncovered messages within the ranges.
-func (j *job) covered(ranges []events.Range) int64 {
-	var n int64
-	for _, r := range ranges {
-		at, _ := slices.BinarySearchFunc(j.entries, r.From, func(e window.Entry, seq int64) int { return int(e.Seq - seq) })
-		for ; at < len(j.entries) && j.entries[at].Seq <= r.To; at++ {
-			n += int64(j.entries[at].Tokens)
-		}
-	}
-	return n
-}
-
-// estimateSummary is what a summary's message costs in the session's dialect.
-func estimateSummary(s store.Session) func(text string) int {
-	return func(text string) int {
-		m, err := message.Read(window.RenderSummary(s.Dialect, window.Summary{}, text))
-		if err != nil {
-			return tokens.Text(text)
-		}
-		return tokens.Message(m)
-	}
 }

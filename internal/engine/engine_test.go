@@ -344,21 +344,9 @@ func TestFiveCompactionsInARowAndTheirUndoing(t *testing.T) {
 
 func TestMessagesThatArriveDuringACompactionStayInTheTail(t *testing.T) {
 	t.Parallel()
-	slow := &gate{entered: make(chan struct{}), release: make(chan struct{})}
-	b := setup(t, func(c *engine.Config) { c.Summarizer = slow })
-	b.ingest("k", talk(0, 30)...)
-	done := make(chan contextengine.CompactResult, 1)
-	go func() {
-		res, err := b.Compact(t.Context(), contextengine.CompactParams{Session: on("k"), TokenBudget: new(6000), Force: true})
-		if err != nil {
-			t.Error(err)
-		}
-		done <- res
-	}()
-	<-slow.entered
+	b, finish := held(t)
 	b.ingest("k", talk(30, 1)...)
-	close(slow.release)
-	if res := <-done; !res.Compacted {
+	if res := finish(); !res.Compacted {
 		t.Fatalf("%+v", res)
 	}
 	w := b.window("k", 1_000_000)
@@ -369,24 +357,12 @@ func TestMessagesThatArriveDuringACompactionStayInTheTail(t *testing.T) {
 
 func TestWorkPlannedInAnEarlierEpochIsNotCommitted(t *testing.T) {
 	t.Parallel()
-	slow := &gate{entered: make(chan struct{}), release: make(chan struct{})}
-	b := setup(t, func(c *engine.Config) { c.Summarizer = slow })
-	b.ingest("k", talk(0, 30)...)
-	done := make(chan contextengine.CompactResult, 1)
-	go func() {
-		res, err := b.Compact(t.Context(), contextengine.CompactParams{Session: on("k"), TokenBudget: new(6000), Force: true})
-		if err != nil {
-			t.Error(err)
-		}
-		done <- res
-	}()
-	<-slow.entered
+	b, finish := held(t)
 	if _, err := b.Rewind(t.Context(), on("k"), 100); err != nil {
 		t.Fatal(err)
 	}
-	close(slow.release)
 	// It is planned anew on the branch that is active now.
-	if res := <-done; !res.Compacted || res.Epoch != 3 {
+	if res := finish(); !res.Compacted || res.Epoch != 3 {
 		t.Errorf("%+v", res)
 	}
 	w := b.window("k", 1_000_000)
@@ -504,6 +480,28 @@ func TestLiveTokensAgreeWithTheWindowAfterACompaction(t *testing.T) {
 }
 
 func (b *bundle) url() string { return b.store.URL() }
+
+// held is a session whose forced compaction waits for its first summary; finish
+// lets it go on and answers with its result.
+func held(t *testing.T) (b *bundle, finish func() contextengine.CompactResult) {
+	t.Helper()
+	slow := &gate{entered: make(chan struct{}), release: make(chan struct{})}
+	b = setup(t, func(c *engine.Config) { c.Summarizer = slow })
+	b.ingest("k", talk(0, 30)...)
+	done := make(chan contextengine.CompactResult, 1)
+	go func() {
+		res, err := b.Compact(t.Context(), contextengine.CompactParams{Session: on("k"), TokenBudget: new(6000), Force: true})
+		if err != nil {
+			t.Error(err)
+		}
+		done <- res
+	}()
+	<-slow.entered
+	return b, func() contextengine.CompactResult {
+		close(slow.release)
+		return <-done
+	}
+}
 
 // gate is the extractive summarizer, held until released.
 type gate struct {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/engined/engined/contextengine"
-	"github.com/engined/engined/internal/engine"
 )
 
 func call(ids ...string) string {
@@ -118,23 +117,11 @@ func TestBootstrapDoesNotBringBackWhatAResetHid(t *testing.T) {
 
 func TestCompactionThatLosesToAResetAsksAgain(t *testing.T) {
 	t.Parallel()
-	slow := &gate{entered: make(chan struct{}), release: make(chan struct{})}
-	b := setup(t, func(c *engine.Config) { c.Summarizer = slow })
-	b.ingest("k", talk(0, 30)...)
-	done := make(chan contextengine.CompactResult, 1)
-	go func() {
-		res, err := b.Compact(t.Context(), contextengine.CompactParams{Session: on("k"), TokenBudget: new(6000), Force: true})
-		if err != nil {
-			t.Error(err)
-		}
-		done <- res
-	}()
-	<-slow.entered
+	b, finish := held(t)
 	if _, err := b.Reset(t.Context(), on("k"), nil, "new"); err != nil {
 		t.Fatal(err)
 	}
-	close(slow.release)
-	if res := <-done; res.Compacted || res.Reason != "nothing to compact" || res.Epoch != 2 {
+	if res := finish(); res.Compacted || res.Reason != "nothing to compact" || res.Epoch != 2 {
 		t.Errorf("%+v", res)
 	}
 }

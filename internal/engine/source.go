@@ -9,6 +9,8 @@ import (
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/message"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/tokens"
+	"github.com/engined/engined/internal/window"
 )
 
 // source reads what a compaction covers, from one session and no other.
@@ -83,4 +85,15 @@ func (d drafts) Put(ctx context.Context, key string, draft compact.Draft) error 
 		return err
 	}
 	return d.log.PutDraft(ctx, d.session.Tenant, d.session.SID, []byte(key), raw)
+}
+
+// estimateSummary is what a summary's message costs in the session's dialect.
+func estimateSummary(s store.Session) func(text string) int {
+	return func(text string) int {
+		m, err := message.Read(window.RenderSummary(s.Dialect, window.Summary{}, text))
+		if err != nil {
+			return tokens.Text(text)
+		}
+		return tokens.Message(m)
+	}
 }
