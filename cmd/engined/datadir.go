@@ -36,10 +36,38 @@ func defaultData(lookupEnv func(string) (string, bool)) (string, error) {
 	return filepath.Join(home, ".local", "share", "engined"), nil
 }
 
+// checkForeign refuses a directory that holds something, and nothing of ours.
+func checkForeign(dir string) error {
+	found, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	var other string
+	for _, e := range found {
+		switch e.Name() {
+		case lockName:
+			return nil
+		case "lost+found": // a disk's own
+		default:
+			other = e.Name()
+		}
+	}
+	if other != "" {
+		return fmt.Errorf("%s is no data directory of engined and is not empty (it holds %s); nothing was changed; give another with --data, or a new name inside it", dir, other)
+	}
+	return nil
+}
+
 // lockData makes the data directory and takes it for this process.
 func (a *App) lockData() (string, error) {
 	dir, err := filepath.Abs(a.cfg.Data)
 	if err != nil {
+		return "", err
+	}
+	if err := checkForeign(dir); err != nil {
 		return "", err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -58,6 +58,29 @@ func TestDevServesTheSameDataAfterAKill(t *testing.T) {
 	}
 }
 
+func TestDevLeavesAForeignDirectoryAlone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "thesis.txt"), "years of work")
+	got := engined(t, "dev", "--listen", "127.0.0.1:0", "--data", dir)
+	if got.code != exitFailure || !strings.Contains(got.err, "not empty (it holds thesis.txt)") {
+		t.Errorf("%+v", got)
+	}
+	if found, err := os.ReadDir(dir); err != nil || len(found) != 1 {
+		t.Errorf("the directory was touched: %v %v", found, err)
+	}
+	for name, want := range map[string]bool{"lost+found": true, lockName: true, "postgres": false} {
+		dir := t.TempDir()
+		writeFile(t, filepath.Join(dir, name), "")
+		if err := checkForeign(dir); (err == nil) != want {
+			t.Errorf("a directory with %s: %v", name, err)
+		}
+	}
+	if err := checkForeign(filepath.Join(dir, "missing")); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestDevTellsThatThePortIsTaken(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
