@@ -169,7 +169,7 @@ func TestBrokenContract(t *testing.T) {
 		"explain":               {"assemble", []string{`1`, `"yes"`}},
 		"force":                 {"compact", []string{`1`, `"yes"`}},
 		"dryRun":                {"compact", []string{`1`}},
-		"currentTokenCount":     {"compact", []string{`-1`, `"x"`, `1.5`}},
+		"currentTokenCount":     {"compact", []string{`0`, `-1`, `"x"`, `1.5`}},
 		"compactionTarget":      {"compact", []string{`"moon"`, `1`}},
 		"keepFromSeq":           {"reset", []string{`0`, `-1`, `1.5`, `"1"`}},
 		"toSeq":                 {"rewind", []string{`0`, `-1`, `1.5`, `"1"`, `null`}},

@@ -64,7 +64,7 @@ func serveCompact(c *call) error {
 	k.session(p.Session)
 	k.expectations(p.Expectations)
 	k.tokens("tokenBudget", p.TokenBudget, 1)
-	k.tokens("currentTokenCount", p.CurrentTokenCount, 0)
+	k.tokens("currentTokenCount", p.CurrentTokenCount, 1)
 	switch p.CompactionTarget {
 	case "", "budget", "threshold":
 	default:
