@@ -112,13 +112,13 @@ func (a *App) engineList() api.EngineList {
 func (a *App) ready(ctx context.Context) []api.Check {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	postgres := api.Check{Name: "postgres", OK: true}
+	postgres := api.Check{Name: "postgres", OK: true, Required: true}
 	if err := a.store.Ping(ctx); err != nil {
 		postgres.OK, postgres.Detail = false, "does not answer"
 	}
 	nats := api.Check{Name: "nats", OK: true}
 	if ok, detail := a.bus.Healthy(); !ok {
-		nats.Detail = detail + "; compactions wait"
+		nats.OK, nats.Detail = false, detail+"; compactions wait"
 	}
 	return []api.Check{postgres, nats}
 }
@@ -132,7 +132,7 @@ func (a *App) healthServer() *http.Server {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		checks := a.ready(r.Context())
 		for _, c := range checks {
-			if !c.OK {
+			if !c.OK && c.Required {
 				w.WriteHeader(http.StatusServiceUnavailable)
 				break
 			}

@@ -50,7 +50,7 @@ func TestANodeServesWhileNATSIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	ready, detail, err := cl.Ready(t.Context())
-	if !ready || err != nil || !strings.Contains(detail, "compactions wait") {
+	if !ready || err != nil || !strings.Contains(detail, "compactions wait") || !strings.Contains(detail, `"name":"nats","ok":false,"required":false`) {
 		t.Errorf("ready %v, %s, %v", ready, detail, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/engined/engined/contextengine"
@@ -103,7 +104,11 @@ func (c *call) serve() error {
 // has begun.
 func (c *call) fail(err error) {
 	if c.w.status != 0 {
-		c.log(slog.LevelWarn, "answer broken off", err)
+		level := slog.LevelWarn
+		if c.r.Context().Err() != nil || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
+			level = slog.LevelDebug // the client left, which is its right
+		}
+		c.log(level, "answer broken off", err)
 		return
 	}
 	if c.r.Context().Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {

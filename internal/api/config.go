@@ -58,11 +58,12 @@ type Waker interface {
 	Wake(tenant, sessionKey string) (signal <-chan struct{}, cancel func())
 }
 
-// Check is one thing a node needs before it is ready.
+// Check is one thing a node needs. It is ready without what is not required.
 type Check struct {
-	Name   string `json:"name"`
-	OK     bool   `json:"ok"`
-	Detail string `json:"detail,omitempty"`
+	Name     string `json:"name"`
+	OK       bool   `json:"ok"`
+	Required bool   `json:"required"`
+	Detail   string `json:"detail,omitempty"`
 }
 
 // EngineStatus is a registered engine as operators see it.

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -75,7 +77,7 @@ func TestReadsWhileTheStoreIsAway(t *testing.T) {
 	t.Parallel()
 	f, a := withSession(t, nil)
 	f.readErr = fmt.Errorf("session: %w", store.ErrUnavailable)
-	for _, path := range []string{known, known + "/events", known + "/events/stream", known + "/summaries", known + "/summaries/1"} {
+	for _, path := range []string{known, known + "/events", known + "/events/stream", known + "/summaries", known + "/summaries/1", "/v1/feed", "/v1/feed/stream"} {
 		w := ask(a, http.MethodGet, path, "")
 		if slug, _ := problem(t, w); slug != "unavailable" || w.Header().Get("Retry-After") == "" {
 			t.Errorf("%s: %d %s", path, w.Code, slug)
@@ -166,16 +168,39 @@ func TestLogAndMetrics(t *testing.T) {
 	}
 }
 
+// brokenPipe is the connection of a client that left.
+type brokenPipe struct{ *httptest.ResponseRecorder }
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, &net.OpError{Op: "write", Err: syscall.EPIPE} }
+
+func TestLeavingAStreamIsNoWarning(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{known + "/events/stream": "DEBUG", "/v1/feed/stream": "DEBUG", known + "/events": "DEBUG"} {
+		var out bytes.Buffer
+		_, a := withSession(t, func(c *api.Config) {
+			c.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		})
+		a.ServeHTTP(brokenPipe{httptest.NewRecorder()}, httptest.NewRequest(http.MethodGet, path, http.NoBody))
+		if !strings.Contains(out.String(), "level="+want+` msg="answer broken off"`) {
+			t.Errorf("%s: %s", path, out.String())
+		}
+	}
+}
+
 func TestReadiness(t *testing.T) {
 	t.Parallel()
-	checks := []api.Check{{Name: "postgres", OK: true}, {Name: "nats", OK: true}}
+	checks := []api.Check{{Name: "postgres", OK: true, Required: true}, {Name: "nats", OK: true}}
 	_, a := withSession(t, func(c *api.Config) { c.Ready = func(context.Context) []api.Check { return checks } })
 	if w := ask(a, http.MethodGet, "/readyz", ""); w.Code != 200 || !strings.Contains(w.Body.String(), `"ready":true`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	checks[1] = api.Check{Name: "nats", Detail: "no route"}
+	if w := ask(a, http.MethodGet, "/readyz", ""); w.Code != 200 || !strings.Contains(w.Body.String(), `{"name":"nats","ok":false,"required":false,"detail":"no route"}`) {
+		t.Errorf("without what it can do without: %d %s", w.Code, w.Body)
+	}
+	checks[0] = api.Check{Name: "postgres", Detail: "does not answer", Required: true}
 	w := ask(a, http.MethodGet, "/readyz", "")
-	if slug, p := problem(t, w); w.Code != 503 || slug != "not-ready" || len(p.Checks) != 2 || !strings.Contains(p.Detail, "nats") {
+	if slug, p := problem(t, w); w.Code != 503 || slug != "not-ready" || len(p.Checks) != 2 || p.Detail != "not ready: postgres" {
 		t.Errorf("%d %+v", w.Code, p)
 	}
 	checks = nil

@@ -275,6 +275,9 @@ func (f *fake) EventsOfType(_ context.Context, _ string, id uuid.UUID, t events.
 func (f *fake) FeedWithin(_ context.Context, _ string, after store.Cursor, limit int, maxBytes int64) ([]store.FeedEvent, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.readErr != nil {
+		return nil, f.readErr
+	}
 	var out []store.FeedEvent
 	for _, e := range f.order {
 		if e.Cursor.Position > after.Position && len(out) < limit && maxBytes > 0 {

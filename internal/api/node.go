@@ -78,12 +78,12 @@ func serveReady(c *call) error {
 	checks := append([]Check{}, c.api.cfg.Ready(ctx)...)
 	select {
 	case <-c.api.draining:
-		checks = append(checks, Check{Name: "node", Detail: "draining"})
+		checks = append(checks, Check{Name: "node", Required: true, Detail: "draining"})
 	default:
 	}
 	var missing []string
 	for _, k := range checks {
-		if !k.OK {
+		if !k.OK && k.Required {
 			missing = append(missing, k.Name)
 		}
 	}

@@ -58,6 +58,13 @@ func serveFeedStream(c *call) error {
 		}
 	}
 	from := feedReader{log: c.api.cfg.Log, tenant: c.tenant, after: after}
+	// As a session's stream, it begins only where the database answers.
+	probe := from
+	ctx, cancel := context.WithTimeout(c.ctx, c.api.cfg.Timeout)
+	defer cancel()
+	if _, err := probe.read(ctx, bound{rows: 1, bytes: 1}); err != nil {
+		return err
+	}
 	return c.follow(from.read, func(context.Context) error { return nil })
 }
 
