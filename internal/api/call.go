@@ -122,6 +122,7 @@ func (c *call) fail(err error) {
 	case p.Status >= http.StatusInternalServerError:
 		c.log(slog.LevelWarn, "request not served", err)
 	}
+	c.drain(p)
 	p.write(&c.w)
 }
 
