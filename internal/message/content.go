@@ -21,10 +21,10 @@ const manyBlocks = 1024
 
 // part is the members of one content block, as JSON text.
 type part struct {
-	kind, text, thinking, data, mime        []byte
-	id, name, args, source, inner, isError      []byte
-	image, file, audio, refusal                 []byte
-	openclaw, anthropic                         bool
+	kind, text, thinking, data, mime       []byte
+	id, name, args, source, inner, isError []byte
+	image, file, audio, refusal            []byte
+	openclaw, anthropic                    bool
 }
 
 // read takes a message's content: a string, an array of blocks, or nothing.
@@ -48,9 +48,8 @@ func (c *content) text(t string) {
 	if t == "" {
 		return
 	}
-	c.hasOther = true
-	if c.hasResult {
-		c.flags |= UserText
+	if strings.TrimSpace(t) != "" {
+		c.users()
 	}
 	if n := len(c.blocks); n >= manyBlocks && c.blocks[n-1].Kind == Text {
 		c.more.WriteString("\n")
@@ -58,6 +57,14 @@ func (c *content) text(t string) {
 		return
 	}
 	c.add(Block{Kind: Text, Text: t})
+}
+
+// users notes what is no result: beside results it is the user's.
+func (c *content) users() {
+	c.hasOther = true
+	if c.hasResult {
+		c.flags |= UserText
+	}
 }
 
 func (c *content) add(b Block) {
@@ -73,7 +80,7 @@ func (c *content) flush() {
 }
 
 func (c *content) image(bytes int) {
-	c.hasOther = true
+	c.users()
 	c.flags |= HasImage
 	c.add(Block{Kind: Image, ImageBytes: bytes})
 }

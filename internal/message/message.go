@@ -46,7 +46,8 @@ const (
 	IsError
 	// Aborted is an assistant message that was aborted or failed.
 	Aborted
-	// UserText is set on a Result that also holds text of the user (Anthropic).
+	// UserText is set on a Result that also holds text or an image of the user
+	// (Anthropic). Blanks are no text.
 	UserText
 	// Cuttable is a tool result whose text CutResult can shorten.
 	Cuttable
