@@ -119,6 +119,7 @@ func (b *builder) show(u unit, shown []bool) {
 		to, tokens := b.in.cut(e, calls)
 		b.plan.Items = append(b.plan.Items, Item{
 			Seq: e.Seq, Tokens: int(tokens), CutTo: to, Whole: e.Tokens, Reason: reason,
+			WithoutResults: b.alone(int(i)),
 		})
 		b.plan.Tokens += int(tokens)
 		b.tailAt = append(b.tailAt, b.at[i])
@@ -148,7 +149,7 @@ func (b *builder) leaveOut(f fitting, shown []bool, n int) {
 		if reason == none {
 			reason = Trimmed
 			head := int32(i)
-			if e.Role == message.Result {
+			if e.Role == message.Result && b.group[i] >= 0 {
 				head = b.groups[b.group[i]].head
 			}
 			if f.lead > 0 && head < leading {

@@ -11,7 +11,7 @@ import (
 // the service promises. It shares no code with the planner.
 func check(in Input, p Plan) error {
 	for _, rule := range []func(Input, Plan) error{
-		checkNothingLost, checkSize, checkPairs, checkNewestUser, checkFirst,
+		checkNothingLost, checkWords, checkSize, checkPairs, checkNewestUser, checkFirst,
 	} {
 		if err := rule(in, p); err != nil {
 			return err
@@ -44,6 +44,43 @@ func checkNothingLost(in Input, p Plan) error {
 	}
 	if len(count) != want {
 		return fmt.Errorf("%d things reported of %d", len(count), want)
+	}
+	return nil
+}
+
+// speaks reports a message that holds words of the user.
+func speaks(e Entry) bool {
+	return !e.Flags.Has(message.Hidden) &&
+		(e.Role == message.User || e.Role == message.Result && e.Flags.Has(message.UserText))
+}
+
+// checkWords: what a user said is left out for want of room, before the first
+// user message, as a spent heartbeat, or for the time that a call is open, and
+// never for the results beside it.
+func checkWords(in Input, p Plan) error {
+	bySeq := map[int64]Entry{}
+	for _, e := range in.Entries {
+		bySeq[e.Seq] = e
+	}
+	for _, lo := range p.LeftOut {
+		e := bySeq[lo.Seq]
+		if lo.Kind != KindMessage || !speaks(e) {
+			continue
+		}
+		switch lo.Reason {
+		case Trimmed, Leading, Held:
+		case HeartbeatDone:
+			if e.Role != message.User {
+				return fmt.Errorf("words of the user in seq %d are left out as a heartbeat", lo.Seq)
+			}
+		default:
+			return fmt.Errorf("words of the user in seq %d are left out: %s", lo.Seq, lo.Reason)
+		}
+	}
+	for _, it := range p.Items {
+		if e := bySeq[it.Seq]; it.WithoutResults && (!speaks(e) || e.Role != message.Result || it.CutTo != 0) {
+			return fmt.Errorf("seq %d is shown without results", it.Seq)
+		}
 	}
 	return nil
 }
@@ -90,7 +127,7 @@ func checkPairs(in Input, p Plan) error {
 		if it.CutTo > 0 && !e.Flags.Has(message.Cuttable) {
 			return fmt.Errorf("seq %d is cut", e.Seq)
 		}
-		if e.Role != message.Result {
+		if e.Role != message.Result || it.WithoutResults {
 			if len(open) > 0 {
 				return fmt.Errorf("seq %d stands before the results %v of seq %d", e.Seq, open, head.Seq)
 			}
@@ -115,13 +152,37 @@ func checkPairs(in Input, p Plan) error {
 	}
 	if len(open) > 0 {
 		for _, e := range in.Entries {
-			spoke := e.Role == message.User || e.Role == message.Assistant
+			spoke := e.Role == message.User || e.Role == message.Assistant || nobodys(in.Entries, e)
 			if e.Seq > head.Seq && spoke && !e.Flags.Has(message.Hidden) {
 				return fmt.Errorf("call %d is dead since %d and shown", head.Seq, e.Seq)
 			}
 		}
 	}
 	return nil
+}
+
+// nobodys reports words of the user beside results of which one answers no call
+// that was made before, or calls of several messages.
+func nobodys(entries []Entry, e Entry) bool {
+	if e.Role != message.Result || !speaks(e) {
+		return false
+	}
+	owner := int64(0)
+	for _, id := range e.Results {
+		at := int64(0)
+		for _, c := range entries {
+			if c.Seq < e.Seq && slices.Contains(c.Calls, id) {
+				if at = c.Seq; c.Flags.Has(message.Hidden) {
+					at = 0
+				}
+			}
+		}
+		if at == 0 || owner != 0 && at != owner {
+			return true
+		}
+		owner = at
+	}
+	return false
 }
 
 func laterCall(entries []Entry, after, before int64, id string) int64 {
@@ -134,14 +195,24 @@ func laterCall(entries []Entry, after, before int64, id string) int64 {
 }
 
 func checkNewestUser(in Input, p Plan) error {
+	withCall := false
 	for _, e := range slices.Backward(in.Entries) {
-		if e.Role != message.User || e.Flags.Has(message.Hidden) {
+		if !speaks(e) {
 			continue
 		}
-		if !slices.ContainsFunc(p.Items, func(it Item) bool { return it.Seq == e.Seq }) {
+		at := slices.IndexFunc(p.Items, func(it Item) bool { return it.Seq == e.Seq })
+		held := slices.ContainsFunc(p.LeftOut, func(lo LeftOut) bool { return lo.Seq == e.Seq && lo.Reason == Held })
+		switch {
+		case at < 0 && e.Role == message.Result && (held || withCall):
+			// Where the call before it is open, the words before that count
+			// meanwhile. Older words beside a result go with their call.
+		case at < 0:
 			return fmt.Errorf("newest user message %d is not shown", e.Seq)
+		case e.Role == message.User || p.Items[at].WithoutResults:
+			return nil
+		default:
+			withCall = true
 		}
-		return nil
 	}
 	return nil
 }
@@ -151,11 +222,11 @@ func checkFirst(in Input, p Plan) error {
 		return nil
 	}
 	for _, e := range in.Entries {
-		if e.Seq != p.Items[0].Seq || e.Role == message.User {
+		if e.Seq != p.Items[0].Seq || e.Role == message.User || p.Items[0].WithoutResults {
 			continue
 		}
 		if slices.ContainsFunc(in.Entries, func(e Entry) bool {
-			return e.Role == message.User && !e.Flags.Has(message.Hidden)
+			return e.Role == message.User && !e.Flags.Has(message.Hidden) || nobodys(in.Entries, e)
 		}) {
 			return fmt.Errorf("begins with seq %d, which is not the user's", e.Seq)
 		}

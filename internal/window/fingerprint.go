@@ -47,6 +47,9 @@ func (b *builder) fingerprint(f fitting) string {
 	for _, it := range b.pinned {
 		put(it.Seq)
 		put(int64(it.CutTo))
+		if it.WithoutResults {
+			put(-1)
+		}
 	}
 	sum := sha256.Sum256(buf)
 	return hex.EncodeToString(sum[:16])
@@ -54,9 +57,9 @@ func (b *builder) fingerprint(f fitting) string {
 
 // lastDisturbance is the seq of the newest append that changed the tail other
 // than at its end; from is the tail's first entry. Three things do that: a
-// shown message is taken out (its call died, its heartbeat retired), a newer
-// result takes the place of an older one, or a message gets its place in front
-// of others that were there before.
+// shown message is taken out (its call died or got its last result, its heartbeat
+// retired), a newer result takes the place of an older one, or a message gets its
+// place in front of others that were there before.
 func (b *builder) lastDisturbance(from int) int64 {
 	last := int64(0)
 	for i := from; i < len(b.in.Entries); i++ {
@@ -66,8 +69,14 @@ func (b *builder) lastDisturbance(from int) int64 {
 		}
 	}
 	for i := range b.groups {
-		if g := &b.groups[i]; int(g.head) >= from {
+		// What an unanswered group changed was not shown.
+		if g := &b.groups[i]; int(g.head) >= from && b.why[g.head] != Unanswered {
 			last = max(last, g.changedAt)
+		}
+	}
+	for i, at := range b.joined {
+		if int(i) >= from {
+			last = max(last, at)
 		}
 	}
 	newest := int64(0)

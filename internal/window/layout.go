@@ -14,13 +14,15 @@ type layout struct {
 	// note waits for; -1 where there is none.
 	group  []int32
 	groups []group
+	// joined is when words of the user that had stood alone went to their call,
+	// which had got its last result.
+	joined map[int32]int64
 	// results holds the shown results of all groups, each group's in a row.
 	results []int32
 	units   []unit
 	// lastRead is the seq of the newest assistant message: what was logged
-	// before it has been read by the model. lastUser is that of the newest user
-	// message.
-	lastRead, lastUser int64
+	// before it has been read by the model.
+	lastRead int64
 	// newestUser is the unit of the newest user message, or -1.
 	newestUser int
 	// unresolved: a result that must be shown answers no call here.
@@ -60,17 +62,18 @@ func arrange(in Input) *layout {
 func (l *layout) collect() {
 	n := 0
 	for i := range l.why {
-		if l.why[i] == none && l.in.Entries[i].Role != message.Result {
+		if l.why[i] == none && (l.in.Entries[i].Role != message.Result || l.alone(i)) {
 			n++
 		}
 	}
 	l.units = make([]unit, 0, n)
 	for i := range l.why {
 		e := &l.in.Entries[i]
-		if l.why[i] != none || e.Role == message.Result {
+		alone := l.alone(i)
+		if l.why[i] != none || (e.Role == message.Result && !alone) {
 			continue
 		}
-		u := unit{head: int32(i), group: -1, user: e.Role == message.User, charge: l.in.charge(e, 0)}
+		u := unit{head: int32(i), group: -1, user: alone || e.Role == message.User, charge: l.in.charge(e, 0)}
 		if e.Role == message.Assistant {
 			u.group = l.group[i]
 		}

@@ -133,6 +133,9 @@ func mess(t *rapid.T, steps int, size *rapid.Generator[int]) *testLog {
 			}
 		case 15:
 			l.result(tokens, "nobody")
+			if anthropic && rapid.Bool().Draw(t, "orphan text") {
+				l.entries[len(l.entries)-1].Flags |= message.UserText
+			}
 		case 16:
 			l.user(20, message.Heartbeat)
 			if rapid.Bool().Draw(t, "ok") {

@@ -31,7 +31,7 @@ func (p *pairing) settleOdd(g *group) {
 			continue
 		}
 		for _, was := range lost {
-			p.why[was] = Superseded
+			p.why[was], p.at[was] = Superseded, p.in.Entries[r].Seq
 			g.changedAt = p.in.Entries[r].Seq
 			for _, c := range calls[was] {
 				answer[c] = -1

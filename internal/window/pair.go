@@ -27,6 +27,17 @@ type group struct {
 func (g *group) complete() bool { return g.doneAt != 0 }
 func (g *group) live() bool     { return g.doneAt == 0 && g.goneAt == 0 }
 
+// late reports that the last result came when the conversation had gone on.
+func (g *group) late() bool { return g.goneAt != 0 && g.goneAt < g.doneAt }
+
+// releasedAt is when the group ceased to be open; 0 while it is.
+func (g *group) releasedAt() int64 {
+	if g.doneAt == 0 || g.late() {
+		return g.goneAt
+	}
+	return g.doneAt
+}
+
 // callRef is one call: its group, or -1 where the message is hidden, and its
 // place among the group's calls.
 type callRef struct{ group, call int32 }
@@ -42,6 +53,9 @@ type pairing struct {
 	slot []int32
 	// answer is scratch: the result that answers each call of a group.
 	answer []int32
+	// behind is the group that was open when a result with words of the user was
+	// logged, -1 for none.
+	behind map[int32]int32
 }
 
 // pair finds the tool groups and says of each message that belongs to none, or
@@ -52,6 +66,12 @@ func (l *layout) pair() {
 	p := &pairing{layout: l, calls: make(map[string]callRef), next: links[:n], slot: links[n:]}
 	results := 0
 	open := int32(-1)
+	speak := func(seq int64) {
+		if open >= 0 {
+			l.groups[open].goneAt = seq
+			open = -1
+		}
+	}
 	for i := range l.in.Entries {
 		e := &l.in.Entries[i]
 		l.at[i], l.group[i] = e.Seq, -1
@@ -65,14 +85,14 @@ func (l *layout) pair() {
 		switch e.Role {
 		case message.Result:
 			results++
-			p.attach(int32(i))
-		case message.User, message.Assistant:
-			if open >= 0 {
-				l.groups[open].goneAt = e.Seq
-				open = -1
+			if p.attach(int32(i)); l.alone(i) {
+				speak(e.Seq)
+			} else if l.group[i] >= 0 && e.Flags.Has(message.UserText) {
+				p.wait(int32(i), open)
 			}
+		case message.User, message.Assistant:
+			speak(e.Seq)
 			if e.Role == message.User {
-				l.lastUser = e.Seq
 				break
 			}
 			l.lastRead = e.Seq
@@ -88,6 +108,7 @@ func (l *layout) pair() {
 		p.settle(&l.groups[g])
 	}
 	l.hold()
+	p.free()
 	l.findUnresolved()
 }
 
@@ -124,8 +145,11 @@ func (p *pairing) attach(i int32) {
 	}
 	if owner < 0 {
 		p.why[i] = OrphanResult
-		if p.in.Older && len(ids) > 0 && !known {
+		switch {
+		case p.in.Older && len(ids) > 0 && !known:
 			p.why[i] = Trimmed
+		case p.in.Entries[i].Flags.Has(message.UserText):
+			p.why[i] = none
 		}
 		return
 	}
@@ -185,7 +209,7 @@ func (p *pairing) settlePlain(g *group) {
 		was := p.answer[p.slot[r]]
 		p.answer[p.slot[r]] = r
 		if was >= 0 {
-			p.why[was] = Superseded
+			p.why[was], p.at[was] = Superseded, p.in.Entries[r].Seq
 			g.changedAt = p.in.Entries[r].Seq
 			continue
 		}
@@ -209,10 +233,7 @@ func (l *layout) hold() {
 			continue
 		}
 		g := &l.groups[l.group[i]]
-		release := g.doneAt
-		if release == 0 || (g.goneAt != 0 && g.goneAt < release) {
-			release = g.goneAt
-		}
+		release := g.releasedAt()
 		switch {
 		case release == 0:
 			l.why[i] = Held
@@ -222,14 +243,13 @@ func (l *layout) hold() {
 	}
 }
 
-// findUnresolved looks for results that must be shown and whose call may be
-// older than what was loaded.
+// findUnresolved looks for results whose call may be older than what was loaded
+// and that must be shown then, or are the words of a user if there is no such call.
 func (l *layout) findUnresolved() {
 	for i := range l.in.Entries {
 		if l.why[i] == Trimmed {
 			e := &l.in.Entries[i]
-			l.unresolved = l.unresolved || e.Seq > l.lastRead ||
-				(e.Seq > l.lastUser && e.Flags.Has(message.UserText))
+			l.unresolved = l.unresolved || e.Seq > l.lastRead || e.Flags.Has(message.UserText)
 		}
 	}
 }

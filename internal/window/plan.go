@@ -31,6 +31,10 @@ type Item struct {
 	// CutTo is the uncalibrated number of tokens that the message is cut to; 0
 	// shows it whole.
 	CutTo int
+	// WithoutResults shows only what a user said in a message that holds tool
+	// results too, for the results have no call here. Tokens are then more than
+	// what is shown.
+	WithoutResults bool
 	// Whole is the uncalibrated estimate of the message shown whole.
 	Whole int
 	// Reason tells why it is shown.

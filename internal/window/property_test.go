@@ -147,7 +147,7 @@ func prefix(before, after Plan) bool {
 		return false
 	}
 	for i, it := range before.Items {
-		if got := after.Items[i]; got.Seq != it.Seq || got.Kind != it.Kind || got.CutTo != it.CutTo {
+		if got := after.Items[i]; got.Seq != it.Seq || got.Kind != it.Kind || got.CutTo != it.CutTo || got.WithoutResults != it.WithoutResults {
 			return false
 		}
 	}

@@ -23,8 +23,8 @@ type MissingBodyError struct{ Seq int64 }
 
 func (e *MissingBodyError) Error() string { return fmt.Sprintf("window: no body for seq %d", e.Seq) }
 
-// Render puts the window together: stored bytes as they are, results cut where
-// the plan says so, summaries in the session's dialect.
+// Render puts the window together: stored bytes as they are, results cut or
+// taken out where the plan says so, summaries in the session's dialect.
 func (p Plan) Render(src Source) ([]json.RawMessage, error) {
 	out := make([]json.RawMessage, 0, len(p.Items))
 	summary := 0
@@ -42,8 +42,13 @@ func (p Plan) Render(src Source) ([]json.RawMessage, error) {
 		if !ok {
 			return nil, &MissingBodyError{it.Seq}
 		}
+		var err error
+		if it.WithoutResults {
+			if body, err = message.WithoutResults(body); err != nil {
+				return nil, fmt.Errorf("window: results of seq %d: %w", it.Seq, err)
+			}
+		}
 		if it.CutTo > 0 {
-			var err error
 			if body, err = cutBody(body, it, src.Estimate); err != nil {
 				return nil, fmt.Errorf("window: cut seq %d: %w", it.Seq, err)
 			}
