@@ -55,8 +55,14 @@ WHERE tenant_id = @tenant_id AND sid = @sid AND epoch = @epoch
 RETURNING epoch;
 
 -- name: CountCompactions :one
-SELECT count(*) FROM events
-WHERE tenant_id = @tenant_id AND sid = @sid AND type = 9;
+-- Epochs that a compaction began since the newest reset. The bytes looked for
+-- are as this service writes them, and can't be inside another of their strings.
+SELECT count(*) FROM events e
+LEFT JOIN bodies b ON b.tenant_id = e.tenant_id AND b.sid = e.sid AND b.hash = e.body_ref
+WHERE e.tenant_id = @tenant_id AND e.sid = @sid AND e.type = 9
+  AND position(convert_to('"cause":"compaction"', 'UTF8') IN coalesce(b.body, e.body)) > 0
+  AND e.seq > coalesce((
+    SELECT max(r.seq) FROM events r WHERE r.tenant_id = @tenant_id AND r.sid = @sid AND r.type = 7), 0);
 
 -- name: SessionView :one
 -- Everything an assemble needs in one round trip: the session, its newest

@@ -150,7 +150,7 @@ func (s *Store) PutDraft(ctx context.Context, tenant string, sid uuid.UUID, key,
 	return nil
 }
 
-// CompactionCount is how often the session's epoch was rotated.
+// CompactionCount is how many compactions the session had since its last reset.
 func (s *Store) CompactionCount(ctx context.Context, tenant string, sid uuid.UUID) (int64, error) {
 	n, err := s.q.CountCompactions(ctx, db.CountCompactionsParams{TenantID: tenant, SID: sid})
 	if err != nil {

@@ -73,3 +73,30 @@ func TestAStepPaysWhatItBringsUnderTheThreshold(t *testing.T) {
 		})
 	}
 }
+
+func TestCompactionsAreCountedSinceTheReset(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	mustAppend(t, s, item("k", msg("{}", 1)))
+	row, err := s.Session(t.Context(), tenant, "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compacted := store.NewEvent{Type: events.EpochRotated, Body: []byte(`{"base":1,"epoch":2,"cause":"compaction","live":[]}`)}
+	undone := store.NewEvent{Type: events.EpochRotated, Body: []byte(`{"base":1,"epoch":3,"cause":"undo","live":[]}`)}
+	reset := store.NewEvent{Type: events.SessionReset, Body: []byte(`{}`)}
+	for i, step := range []struct {
+		event store.NewEvent
+		want  int64
+	}{{compacted, 1}, {compacted, 2}, {undone, 2}, {reset, 0}, {undone, 0}, {compacted, 1}, {reset, 0}} {
+		_, err := s.StepEpoch(t.Context(), tenant, "k", int64(i+1), func(cur store.Session, state events.State, _ int64) (store.EpochStep, error) {
+			return store.EpochStep{Events: []store.NewEvent{step.event}, State: state, LeafSeq: cur.LeafSeq, LeafOffset: cur.LeafOffset}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.CompactionCount(t.Context(), tenant, row.SID); err != nil || got != step.want {
+			t.Errorf("step %d: %d compactions, want %d (%v)", i, got, step.want, err)
+		}
+	}
+}

@@ -13,8 +13,12 @@ import (
 )
 
 const countCompactions = `-- name: CountCompactions :one
-SELECT count(*) FROM events
-WHERE tenant_id = $1 AND sid = $2 AND type = 9
+SELECT count(*) FROM events e
+LEFT JOIN bodies b ON b.tenant_id = e.tenant_id AND b.sid = e.sid AND b.hash = e.body_ref
+WHERE e.tenant_id = $1 AND e.sid = $2 AND e.type = 9
+  AND position(convert_to('"cause":"compaction"', 'UTF8') IN coalesce(b.body, e.body)) > 0
+  AND e.seq > coalesce((
+    SELECT max(r.seq) FROM events r WHERE r.tenant_id = $1 AND r.sid = $2 AND r.type = 7), 0)
 `
 
 type CountCompactionsParams struct {
@@ -22,10 +26,15 @@ type CountCompactionsParams struct {
 	SID      uuid.UUID
 }
 
-// CountCompactions
+// Epochs that a compaction began since the newest reset. The bytes looked for
+// are as this service writes them, and can't be inside another of their strings.
 //
-//	SELECT count(*) FROM events
-//	WHERE tenant_id = $1 AND sid = $2 AND type = 9
+//	SELECT count(*) FROM events e
+//	LEFT JOIN bodies b ON b.tenant_id = e.tenant_id AND b.sid = e.sid AND b.hash = e.body_ref
+//	WHERE e.tenant_id = $1 AND e.sid = $2 AND e.type = 9
+//	  AND position(convert_to('"cause":"compaction"', 'UTF8') IN coalesce(b.body, e.body)) > 0
+//	  AND e.seq > coalesce((
+//	    SELECT max(r.seq) FROM events r WHERE r.tenant_id = $1 AND r.sid = $2 AND r.type = 7), 0)
 func (q *Queries) CountCompactions(ctx context.Context, arg CountCompactionsParams) (int64, error) {
 	row := q.db.QueryRow(ctx, countCompactions, arg.TenantID, arg.SID)
 	var count int64
