@@ -29,12 +29,16 @@ func (e *EpochConflictError) Error() string {
 }
 
 // IdempotencyConflictError refuses a known key that comes with another payload.
+// Seq is the event that has the key; 0 where both are of one batch.
 type IdempotencyConflictError struct {
 	Key string
 	Seq int64
 }
 
 func (e *IdempotencyConflictError) Error() string {
+	if e.Seq == 0 {
+		return fmt.Sprintf("idempotency conflict: key %q already names another payload", e.Key)
+	}
 	return fmt.Sprintf("idempotency conflict: key %q already names another payload (seq %d)", e.Key, e.Seq)
 }
 

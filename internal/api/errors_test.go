@@ -73,6 +73,24 @@ func TestErrorsOfTheEngine(t *testing.T) {
 	}
 }
 
+func TestTextsOfRefusals(t *testing.T) {
+	t.Parallel()
+	deep := &message.InvalidError{Reason: "nested too deeply", Limit: 512}
+	for want, err := range map[string]error{
+		"message: nested too deeply (limit 512)":                                 &contextengine.InvalidError{Field: "message", Reason: deep.Error()},
+		"messages[3]: nested too deeply (limit 512)":                             &contextengine.InvalidError{Field: "messages[3]", Reason: deep.Error()},
+		`idempotency conflict: key "k" already names another payload`:            &contextengine.IdempotencyConflictError{Key: "k"},
+		`idempotency conflict: key "k" already names another payload (seq 4)`:    &contextengine.IdempotencyConflictError{Key: "k", Seq: 4},
+		"messages[0]: already names another payload, says the message: it is so": &contextengine.InvalidError{Field: "messages[0]", Reason: "already names another payload, says the message: it is so"},
+	} {
+		f, a := withSession(t, nil)
+		f.err = err
+		if _, p := problem(t, ask(a, http.MethodPost, known+"/ingest", posts()["ingest"])); p.Detail != want {
+			t.Errorf("%q, want %q", p.Detail, want)
+		}
+	}
+}
+
 func TestReadsWhileTheStoreIsAway(t *testing.T) {
 	t.Parallel()
 	f, a := withSession(t, nil)

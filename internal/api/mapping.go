@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/engined/engined/contextengine"
 	"github.com/engined/engined/internal/message"
@@ -60,7 +61,9 @@ func refusal(err error) *Problem {
 	)
 	switch {
 	case errors.As(err, &invalid):
-		return invalidProblem(invalid.Error(), invalid.Field, invalid.Limit, invalid.TooLarge)
+		// The reason of a message says so itself; the field says which.
+		detail := invalid.Field + ": " + strings.TrimPrefix(invalid.Reason, "message: ")
+		return invalidProblem(detail, invalid.Field, invalid.Limit, invalid.TooLarge)
 	case errors.As(err, &unfit):
 		return invalidProblem(unfit.Error(), "message", unfit.Limit, unfit.TooLarge)
 	case errors.As(err, &stale):
