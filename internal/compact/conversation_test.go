@@ -43,6 +43,13 @@ func (c *conversation) calls(n, tokens int, constant bool) []string {
 	return ids
 }
 
+// words may put words of the user beside the newest result.
+func (c *conversation) words(t *rapid.T) {
+	if rapid.IntRange(0, 3).Draw(t, "words") == 0 {
+		c.entries[len(c.entries)-1].Flags |= message.UserText
+	}
+}
+
 // turn is a plain one: a user, rounds of one answered call, an answer.
 func (c *conversation) turn(user, rounds, result, answer int) {
 	c.add(message.User, user, 0)
@@ -65,14 +72,23 @@ func (c *conversation) drawTurns(t *rapid.T, turns, scale int) {
 		case 1: // noise
 			c.add(message.Assistant, 0, message.Hidden)
 			c.result("nobody", size.Draw(t, "orphan"))
+			c.words(t)
 			c.add(message.Note, size.Draw(t, "note"), 0)
 		case 2: // dead call, whose result may come much later
 			c.add(message.User, size.Draw(t, "user"), 0)
-			ids := c.calls(1, size.Draw(t, "calls"), false)
+			ids := c.calls(rapid.IntRange(1, 2).Draw(t, "dead"), size.Draw(t, "calls"), false)
+			if len(ids) > 1 {
+				c.result(ids[1], size.Draw(t, "result"))
+				c.words(t)
+			}
 			c.add(message.User, size.Draw(t, "user"), 0)
 			c.add(message.Assistant, size.Draw(t, "answer"), 0)
 			if rapid.Bool().Draw(t, "late") {
+				if rapid.Bool().Draw(t, "while another is open") {
+					c.calls(1, size.Draw(t, "calls"), false)
+				}
 				c.result(ids[0], size.Draw(t, "late result"))
+				c.words(t)
 			}
 		default:
 			c.add(message.User, size.Draw(t, "user"), 0)
@@ -83,6 +99,7 @@ func (c *conversation) drawTurns(t *rapid.T, turns, scale int) {
 				}
 				for _, id := range ids {
 					c.result(id, size.Draw(t, "result")*3)
+					c.words(t)
 					if rapid.IntRange(0, 9).Draw(t, "double") == 0 {
 						c.result(id, size.Draw(t, "result"))
 					}

@@ -1,6 +1,10 @@
 package compact
 
-import "github.com/engined/engined/internal/message"
+import (
+	"slices"
+
+	"github.com/engined/engined/internal/message"
+)
 
 // measure tells what a message takes in a window, in calibrated tokens.
 type measure struct {
@@ -43,6 +47,22 @@ func (m measure) group(entries []Entry, assistant int, slots []slot) (shown, hea
 		}
 	}
 	return shown, heavy
+}
+
+// alone adds the words of the user beside results that are not shown with their
+// call: all of them where whole is false, else those that newer results took the
+// place of. Nothing behind entries is shown alone.
+func (m measure) alone(entries []Entry, u *unit, g *group, whole bool) {
+	for _, i := range u.entries {
+		if i >= len(entries) || entries[i].Role != message.Result || !isUser(&entries[i]) {
+			continue
+		}
+		if whole && slices.ContainsFunc(g.slots, func(s slot) bool { return s.result == i }) {
+			continue
+		}
+		u.shown += m.shown(&entries[i], 0)
+		u.weight += weight(&entries[i])
+	}
 }
 
 // maxWeight is about what a summarizer is shown of one message at most.

@@ -73,7 +73,8 @@ func isAssistant(e *Entry) bool {
 // recent call of its id, a call that something follows before its last result
 // is dead and left out.
 func unitsOf(entries []Entry, m measure) []unit {
-	lastUser, lastAssistant, lastSpeech := newest(entries)
+	lastUser, lastAssistant := newest(entries)
+	lastSpeech := -1
 	units := make([]unit, 0, len(entries))
 	var groups []*group
 	// latest is by call id: ids may repeat. It is nil for the calls of hidden rows.
@@ -88,12 +89,16 @@ func unitsOf(entries []Entry, m measure) []unit {
 		if home < 0 {
 			home = len(units)
 			units = append(units, unit{})
-			if !hidden && e.Role != message.Result {
+			if !hidden && (e.Role != message.Result || isUser(e)) {
 				units[home].shown, units[home].weight = m.shown(e, 0), weight(e)
 			}
 		}
 		u := &units[home]
 		u.entries = append(u.entries, i)
+		// Words of the user beside results of no call here are a user message.
+		if isAssistant(e) || isUser(e) && u.entries[0] == i {
+			lastSpeech = i
+		}
 		u.user = u.user || isUser(e)
 		var g *group
 		if isAssistant(e) && len(e.Calls) > 0 {
@@ -105,18 +110,26 @@ func unitsOf(entries []Entry, m measure) []unit {
 				g.slots = append(g.slots, slot{id: id, result: -1})
 			}
 		}
-		unread := e.Role == message.Result && !hidden && i > lastAssistant && lastAssistant >= 0
+		unread := e.Role == message.Result && !hidden && u.entries[0] != i && i > lastAssistant && lastAssistant >= 0
 		u.keep = u.keep || i == lastUser || unread
 	}
 
+	// open is the call that is not answered yet, if there is one.
+	open := len(entries)
+	if n := len(groups); n > 0 && !groups[n-1].complete() && units[groups[n-1].unit].entries[0] == lastSpeech {
+		open = lastSpeech
+	}
 	for _, g := range groups {
 		u := &units[g.unit]
 		live := u.entries[0] == lastSpeech
-		if u.shown, u.weight = 0, 0; live || g.complete() {
+		whole := live || g.complete()
+		if u.shown, u.weight = 0, 0; whole {
 			u.shown, u.weight = m.group(entries, u.entries[0], g.slots)
 			u.keep = u.keep || !g.complete()
 		}
+		m.alone(entries[:open], u, g, whole)
 	}
+	hold(entries, units, open)
 	retireHeartbeats(entries, units)
 	for i := len(units) - 1; i >= 0; i-- {
 		if units[i].shown > 0 {
@@ -127,10 +140,25 @@ func unitsOf(entries []Entry, m measure) []unit {
 	return units
 }
 
-// newest finds the newest entries that were said by a user, by an assistant and
-// by either; -1 for none.
-func newest(entries []Entry) (user, assistant, speech int) {
-	user, assistant, speech = -1, -1, -1
+// hold keeps what was logged behind an open call: the window does not show it
+// before the call has its result.
+func hold(entries []Entry, units []unit, open int) {
+	for i := range units {
+		u := &units[i]
+		if last := u.entries[len(u.entries)-1]; last <= open {
+			continue
+		}
+		u.keep = true
+		if u.entries[0] > open {
+			u.shown, u.weight = 0, 0
+		}
+	}
+}
+
+// newest finds the newest entries that were said by a user and by an assistant;
+// -1 for none.
+func newest(entries []Entry) (user, assistant int) {
+	user, assistant = -1, -1
 	for i := range entries {
 		e := &entries[i]
 		if isUser(e) {
@@ -139,11 +167,8 @@ func newest(entries []Entry) (user, assistant, speech int) {
 		if isAssistant(e) {
 			assistant = i
 		}
-		if isAssistant(e) || e.Role == message.User && isUser(e) {
-			speech = i
-		}
 	}
-	return user, assistant, speech
+	return user, assistant
 }
 
 // answer gives a result to the group that all its ids name and tells the
@@ -187,7 +212,7 @@ func retireHeartbeats(entries []Entry, units []unit) {
 
 func retire(entries []Entry, units []unit) {
 	for i := range units {
-		if e := &entries[units[i].entries[0]]; e.Flags.Has(message.Heartbeat) && !units[i].keep {
+		if e := &entries[units[i].entries[0]]; e.Role != message.Result && e.Flags.Has(message.Heartbeat) && !units[i].keep {
 			units[i].shown, units[i].weight = 0, 0
 		}
 	}

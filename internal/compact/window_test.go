@@ -21,15 +21,19 @@ func TestUnitsTakeWhatTheWindowShows(t *testing.T) {
 			Params:  window.Params{Budget: 1 << 30, FactorMilli: factor, Dialect: message.OpenClaw},
 			Entries: c.entries,
 		})
-		shown := map[int64]bool{}
+		shown := map[int64]int{}
 		for _, it := range w.Items {
-			shown[it.Seq] = true
+			shown[it.Seq] = it.Tokens
 		}
 		total := 0
 		for _, u := range unitsOf(c.entries, measure{factor: factor}) {
 			total += u.shown
-			if head := c.entries[u.entries[0]].Seq; shown[head] != (u.shown > 0) {
-				t.Fatalf("message %d: the window shows it: %v, counted %d", head, shown[head], u.shown)
+			want := 0
+			for _, i := range u.entries {
+				want += shown[c.entries[i].Seq]
+			}
+			if want != u.shown {
+				t.Fatalf("unit of message %d: the window has %d tokens, counted %d", c.entries[u.entries[0]].Seq, want, u.shown)
 			}
 		}
 		if total != w.Tokens {
