@@ -38,6 +38,9 @@ func (w *writer) event(raw json.RawMessage, heartbeat bool, field string) (store
 	if err := message.Check(raw, w.cfg.Limits); err != nil {
 		return store.NewEvent{}, invalid(field, err)
 	}
+	if err := message.Validate(raw); err != nil {
+		return store.NewEvent{}, invalid(field, err)
+	}
 	m, err := message.Read(raw)
 	if err != nil {
 		return store.NewEvent{}, invalid(field, err)

@@ -14,7 +14,7 @@ func (e *envelope) flags(m *Message) Flags {
 	if m.Role == Assistant && failed {
 		f |= Aborted
 	}
-	if string(e.exclude) == "true" || nothingToSee(m, failed) {
+	if string(e.exclude) == "true" || nothingToSee(m, failed) || !known(stringOf(e.role)) || nameless(m) {
 		f |= Hidden
 	}
 	if heartbeat(m, e.provenance) {
@@ -45,6 +45,28 @@ func nothingToSee(m *Message, failed bool) bool {
 		}
 	}
 	return m.Role != Assistant || !reasoned || failed
+}
+
+// known reports a role that some dialect has. Hosts add roles for notes of
+// their own, which are not for models.
+func known(role string) bool {
+	switch role {
+	case "user", "assistant", "system", "developer", "tool", "function", "toolResult",
+		"custom", "bashExecution", "branchSummary", "compactionSummary":
+		return true
+	}
+	return false
+}
+
+// nameless reports a tool call without an id. No provider takes it, and no
+// result can say that it answers it.
+func nameless(m *Message) bool {
+	for i := range m.Blocks {
+		if b := &m.Blocks[i]; b.Kind == ToolCall && b.Call.ID == "" {
+			return true
+		}
+	}
+	return false
 }
 
 func heartbeat(m *Message, provenance []byte) bool {

@@ -19,7 +19,7 @@ type Role uint8
 // "toolResult", OpenAI's "tool", an Anthropic user message that holds
 // tool_result blocks. Note is text that the model sees as coming from the user
 // side though no user wrote it: custom, bashExecution, branchSummary,
-// compactionSummary, and whatever role is unknown.
+// compactionSummary, and (then Hidden) whatever role is unknown.
 const (
 	RoleUnknown Role = iota
 	User
@@ -35,7 +35,8 @@ type Flags uint32
 // The flags. They are stored; never renumber them.
 const (
 	// Hidden never enters a window: excludeFromContext, an assistant or user
-	// message without content, an aborted turn of reasoning only.
+	// message without content, an aborted turn of reasoning only, a role that no
+	// dialect knows, a tool call without an id.
 	Hidden Flags = 1 << iota
 	// Heartbeat belongs to a heartbeat exchange, as the host said or as the
 	// message itself tells (provenance heartbeat, a bare HEARTBEAT_OK answer).

@@ -183,8 +183,8 @@ func TestRead(t *testing.T) {
 			M{Dialect: message.Anthropic, Role: message.User, Flags: message.HasImage, Blocks: B{text("doc"), image(0)}},
 		},
 
-		"unknown role":           {`{"role":"weird","content":"x"}`, M{Role: message.Note, Blocks: B{text("x")}}},
-		"no role":                {`{"a":1}`, M{Role: message.Note, Blocks: B{text(`{"a":1}`)}}},
+		"unknown role":           {`{"role":"weird","content":"x"}`, M{Role: message.Note, Flags: message.Hidden, Blocks: B{text("x")}}},
+		"no role":                {`{"a":1}`, M{Role: message.Note, Flags: message.Hidden, Blocks: B{text(`{"a":1}`)}}},
 		"empty object":           {`{}`, M{Role: message.Note, Flags: message.Hidden}},
 		"unknown block":          {`{"role":"user","content":[{"type":"hologram","x":[1]}]}`, M{Role: message.User, Blocks: B{text(`{"type":"hologram","x":[1]}`)}}},
 		"content of wrong shape": {`{"role":"user","content":{"a":1}}`, M{Role: message.User, Blocks: B{text(`{"a":1}`)}}},

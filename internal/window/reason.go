@@ -27,7 +27,8 @@ const (
 const (
 	// Trimmed: older than what fits the budget.
 	Trimmed Reason = iota + 32
-	// HiddenMessage: excluded by the host, or empty.
+	// HiddenMessage: excluded by the host, empty, of a role that no model knows, or
+	// with a tool call that has no id.
 	HiddenMessage
 	// OrphanResult: answers a call that is not on the path or is hidden, or
 	// calls of several messages at once.
@@ -56,7 +57,7 @@ var reasonTexts = map[Reason]string{
 	Newest:        "newest message, always shown",
 	TurnStart:     "user message of the first turn shown",
 	Trimmed:       "older than what fits the budget",
-	HiddenMessage: "excluded by the host, or empty",
+	HiddenMessage: "excluded by the host, or nothing that a model takes",
 	OrphanResult:  "tool result without its call",
 	Unanswered:    "tool call that was never answered",
 	Superseded:    "a newer result answers the same call",
