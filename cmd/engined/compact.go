@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/engined/engined/contextengine"
 	"github.com/engined/engined/internal/config"
+	"github.com/engined/engined/internal/events"
 )
 
 func (c *cli) compact() *cobra.Command {
@@ -36,7 +38,7 @@ func (c *cli) compact() *cobra.Command {
 		if *asJSON {
 			err = printRaw(c.out, raw)
 		} else {
-			c.printCompaction(res, *dryRun)
+			err = c.printCompaction(res, *dryRun)
 		}
 		if err == nil && !res.OK {
 			err = fmt.Errorf("not compacted: %s", res.Reason)
@@ -45,7 +47,10 @@ func (c *cli) compact() *cobra.Command {
 	})
 }
 
-func (c *cli) printCompaction(res contextengine.CompactResult, dryRun bool) {
+// planShown is how many summaries of a plan people get to see.
+const planShown = 12
+
+func (c *cli) printCompaction(res contextengine.CompactResult, dryRun bool) error {
 	var before, after int
 	if r := res.Result; r != nil {
 		before, after = r.TokensBefore, r.TokensAfter
@@ -58,9 +63,38 @@ func (c *cli) printCompaction(res contextengine.CompactResult, dryRun bool) {
 	default:
 		fmt.Fprintf(c.out, "Not compacted: %s (epoch %s)\n", oneLine(res.Reason, 0), thousands(res.Epoch))
 	}
-	if res.Result != nil && len(res.Result.Details) > 0 {
-		fmt.Fprintln(c.out, indent(res.Result.Details))
+	if res.Result == nil {
+		return nil
 	}
+	return c.printPlan(res.Result.Details)
+}
+
+// printPlan shows the summaries of a plan. Details are an engine's own: what is
+// no plan of ours is left to --json.
+func (c *cli) printPlan(details json.RawMessage) error {
+	var plan struct {
+		Steps []struct {
+			Level        int            `json:"level"`
+			Covers       []events.Range `json:"covers"`
+			SourceTokens int            `json:"sourceTokens"`
+			MaxTokens    int            `json:"maxTokens"`
+		} `json:"steps"`
+	}
+	if json.Unmarshal(details, &plan) != nil || len(plan.Steps) == 0 {
+		return nil //nolint:nilerr // another engine's
+	}
+	fmt.Fprintln(c.out)
+	t := newTable(c.out, right("SUMMARY"), right("LEVEL"), right("TOKENS"), right("AT MOST"), left("OF"))
+	for i, s := range plan.Steps[:min(planShown, len(plan.Steps))] {
+		t.row(thousands(i+1), thousands(s.Level), thousands(s.SourceTokens), thousands(s.MaxTokens), ranges(s.Covers))
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	if more := len(plan.Steps) - planShown; more > 0 {
+		fmt.Fprintf(c.out, "and %s more; --json shows the whole plan\n", thousands(more))
+	}
+	return nil
 }
 
 func (c *cli) undoCompaction() *cobra.Command {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -115,28 +114,15 @@ func eventTable(c *cli) *table {
 }
 
 func (c *cli) eventCells(e client.Event) []string {
-	body := e.Message
-	if body == nil {
-		body = besides(e.Raw)
+	width := room(c.out, 55)
+	text := ""
+	if e.Message != nil {
+		text = messageLine(e.Message, width)
+	} else {
+		text = oneLine(eventText(e), width)
 	}
 	return []string{
 		strconv.FormatInt(e.Seq, 10), oneLine(e.Type, 0), thousands(e.Epoch), oneLine(e.Role, 0), orDash(e.Tokens),
-		messageLine(body, room(c.out, 55)),
+		text,
 	}
-}
-
-// besides is what a row says beyond the columns, as name=value.
-func besides(row json.RawMessage) json.RawMessage {
-	shown := map[string]bool{
-		"seq": true, "type": true, "sessionKey": true, "epoch": true, "role": true, "tokens": true, "recordedAt": true,
-		"parentSeq": true,
-	}
-	text := ""
-	_ = eachMember(row, func(name string, value json.RawMessage) { // a row that cannot be read shows nothing
-		if !shown[name] {
-			text += name + "=" + string(value) + " "
-		}
-	})
-	line, _ := json.Marshal(text) // a string always marshals
-	return line
 }

@@ -19,17 +19,20 @@ var answers = map[string]string{
 	"GET /v1/sessions": `{"sessions":[
 {"sessionKey":"agent:main","head":1234,"epoch":3,"tokens":98765,"debt":98765,"tokenBudget":128000,"updatedAt":"2026-01-02T11:58:00Z","new":"field"},
 {"sessionKey":"日本/語","head":2,"epoch":1,"tokens":12,"debt":0,"tokenBudget":0,"updatedAt":"2025-12-30T12:00:00Z"}],"next":null}`,
-	"GET /v1/sessions/agent:main": `{"sessionKey":"agent:main","head":1234,"epoch":3,"tokens":98765,"updatedAt":"2026-01-02T11:58:00Z","lineage":{"parent":null},` +
+	"GET /v1/sessions/agent:main": `{"sessionKey":"agent:main","head":1234,"hostHead":1233,"epoch":3,"tokens":98765,"debt":0,"tokenBudget":0,"createdAt":"2025-12-30T11:58:00.123456Z","updatedAt":"2026-01-02T11:58:00.654321Z","laterField":{"parent":null},` +
 		`"attempts":[{"epoch":2,"worker":"w1","outcome":"compacted","startedAt":"2026-01-02T11:57:00Z","endedAt":"2026-01-02T11:57:01.25Z"}]}`,
 	"GET /v1/sessions/agent:main/summaries": `{"summaries":[{"id":1230,"live":true,"level":1,"epoch":3,"tokens":700,"text":"## Goal\nShip it"}]}`,
 	"GET /v1/sessions/agent:main/events": `{"events":[
 {"seq":1,"type":"message.appended","sessionKey":"agent:main","epoch":1,"role":"user","tokens":8,"message":{ "role":"user","content":"Fix \u001b[1mthis\nplease" }},
 {"seq":2,"type":"message.appended","sessionKey":"agent:main","epoch":1,"role":"assistant","tokens":1500,"message":{"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"bash","arguments":{"command":"ls"}}]}},
-{"seq":3,"type":"epoch.rotated","sessionKey":"agent:main","epoch":2,"cause":"compaction"}],"next":null}`,
+{"seq":3,"type":"epoch.rotated","sessionKey":"agent:main","epoch":2,"data":{"base":1,"epoch":2,"cause":"compaction","live":[4],"factorMilli":1000,"tokensBefore":98765,"tokensAfter":43210}}],"next":null}`,
 	"POST /v1/sessions/agent:main/assemble": `{"messages":[{"role":"compactionSummary","summary":"Ship it"},{"role":"user","content":"and now?"}],"estimatedTokens":1234,` +
 		`"contextProjection":{"mode":"per_turn","epoch":"3","fingerprint":"abc"},"head":1234,"epoch":3,"leftOut":2,"overBudget":{"budget":1000,"needed":1234,"items":[{"seq":1234,"tokens":1100}]},` +
 		`"explanation":[{"seq":1230,"kind":"summary","tokens":134,"shown":true,"reason":"summary of older messages"},{"seq":1234,"kind":"message","tokens":1100,"shown":true,"reason":"newest user message, always shown"},` +
 		`{"seq":1229,"kind":"message","tokens":50,"shown":false,"reason":"older than what fits the budget"}]}`,
+	"POST /v1/sessions/dry/compact": `{"ok":true,"compacted":false,"reason":"dry run","epoch":3,"result":{"tokensBefore":98765,"tokensAfter":43210,"details":{"epoch":3,"steps":[` +
+		`{"id":0,"level":1,"covers":[{"from":1,"to":40}],"sourceTokens":9000,"maxTokens":1200},{"id":1,"level":2,"covers":[{"from":1,"to":40},{"from":44,"to":90}],"sourceTokens":2400,"maxTokens":800}]}}}`,
+	"GET /v1/sessions/dry":                 `{"sessionKey":"dry"}`,
 	"POST /v1/sessions/agent:main/compact": `{"ok":true,"compacted":true,"result":{"tokensBefore":98765,"tokensAfter":43210},"epoch":4}`,
 	"GET /v1/engines": `{"serving":"legacy","engines":[{"id":"legacy","owner":"core","name":"engined legacy","version":"1"},{"id":"lossless","owner":"core","name":"engined lossless","version":"1","ownsCompaction":true},` +
 		`{"id":"x","owner":"remote:acme","name":"X","slot":"contextEngine","quarantine":"panic: oh\u001b[1m no"}],` +
@@ -65,6 +68,7 @@ func TestListings(t *testing.T) {
 		"window-explain": {"window", "agent:main", "--budget", "1000", "--explain"},
 		"window-json":    {"window", "agent:main", "--budget", "1000", "--json"},
 		"compact":        {"compact", "agent:main", "--force"},
+		"compact-dry":    {"compact", "dry", "--dry-run"},
 		"engines":        {"engines"},
 		"engines-clear":  {"engines", "clear", "a/b"},
 		"engines-fine":   {"engines", "clear", "y"},

@@ -44,30 +44,6 @@ func (c *cli) show() *cobra.Command {
 	})
 }
 
-// showFields prints an object's members in its own order.
-func (c *cli) showFields(raw json.RawMessage) error {
-	t := newTable(c.out, left("FIELD"), left("VALUE"))
-	err := eachMember(raw, func(name string, value json.RawMessage) {
-		if name == "attempts" {
-			return // a table of their own
-		}
-		text := string(value)
-		var s string
-		var n int64
-		switch {
-		case json.Unmarshal(value, &s) == nil:
-			text = s
-		case json.Unmarshal(value, &n) == nil:
-			text = thousands(n)
-		}
-		t.row(oneLine(name, 0), oneLine(text, room(c.out, 20)))
-	})
-	if err != nil {
-		return err
-	}
-	return t.flush()
-}
-
 func (c *cli) showAttempts(attempts []client.Attempt) error {
 	if len(attempts) == 0 {
 		return nil

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -120,14 +119,4 @@ func explanations(res contextengine.AssembleResult) (shown, leftOut []contexteng
 		shown = make([]contextengine.Explanation, len(res.Messages))
 	}
 	return shown, leftOut
-}
-
-// indent writes JSON for people to read.
-func indent(raw json.RawMessage) string {
-	var v any
-	if json.Unmarshal(raw, &v) != nil {
-		return string(raw)
-	}
-	text, _ := json.MarshalIndent(v, "", "  ") // it was JSON
-	return string(text)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Event is a row of a session's log. Message is what the host sent, byte for
-// byte.
+// byte; Data what an event of another type says.
 type Event struct {
 	Seq         int64           `json:"seq"`
 	Type        string          `json:"type"`
@@ -24,6 +24,7 @@ type Event struct {
 	IsHeartbeat bool            `json:"isHeartbeat"`
 	Tokens      int64           `json:"tokens"`
 	Message     json.RawMessage `json:"message"`
+	Data        json.RawMessage `json:"data"`
 	RecordedAt  time.Time       `json:"recordedAt"`
 
 	Raw json.RawMessage `json:"-"`
