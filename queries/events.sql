@@ -8,10 +8,10 @@ ORDER BY seq DESC LIMIT @max_rows::integer;
 -- name: Bodies :many
 -- LATERAL … LIMIT 1 pins a probe per seq; for seq = ANY (…) the planner may read
 -- the whole session and filter.
-SELECT e.seq, coalesce(b.body, e.body)::bytea AS body
+SELECT e.seq, e.recorded_at, coalesce(b.body, e.body)::bytea AS body
 FROM unnest(@seqs::bigint[]) AS u (seq)
 CROSS JOIN LATERAL (
-    SELECT x.seq, x.body, x.body_ref FROM events x
+    SELECT x.seq, x.recorded_at, x.body, x.body_ref FROM events x
     WHERE x.tenant_id = @tenant_id AND x.sid = @sid AND x.seq = u.seq LIMIT 1) e
 LEFT JOIN LATERAL (
     SELECT x.body FROM bodies x WHERE x.tenant_id = @tenant_id AND x.sid = @sid AND x.hash = e.body_ref LIMIT 1) b ON true;

@@ -102,10 +102,11 @@ func (r *runner) readMessages(ctx context.Context, s *Step, req *summarize.Reque
 	if len(msgs) != len(s.SourceSeqs) {
 		return fmt.Errorf("read the sources of summary %d: %d of %d messages", s.ID, len(msgs), len(s.SourceSeqs))
 	}
-	for _, m := range msgs {
-		out.Timestamp = max(out.Timestamp, m.time().UnixMilli())
+	// Of the newest message, not the latest time: hosts' clocks differ, and what
+	// was imported was recorded long after it was said.
+	if n := len(msgs); n > 0 {
+		out.Timestamp = max(msgs[n-1].time().UnixMilli(), 0)
 	}
-	out.Timestamp = max(out.Timestamp, 0)
 	out.SourceHash = sourceHash(msgs)
 	req.Lines = linesOf(msgs)
 	return nil

@@ -26,6 +26,7 @@ type Log interface {
 	Facts(ctx context.Context, tenant string, sid uuid.UUID, upto, since int64, limit int) ([]window.Entry, error)
 	CountMessages(ctx context.Context, tenant string, sid uuid.UUID, runs []events.Range) (int64, error)
 	Bodies(ctx context.Context, tenant string, sid uuid.UUID, seqs []int64) (map[int64][]byte, error)
+	Recorded(ctx context.Context, tenant string, sid uuid.UUID, seqs []int64) (map[int64]store.Recorded, error)
 	Caller(ctx context.Context, tenant string, sid uuid.UUID, callID string, before int64) (window.Entry, error)
 	NewestOfType(ctx context.Context, tenant string, sid uuid.UUID, t events.Type, upto int64) (seq int64, body []byte, err error)
 	MessageHashes(ctx context.Context, tenant string, sid uuid.UUID, after int64, limit int) ([]store.MessageHash, error)

@@ -20,21 +20,21 @@ type source struct {
 }
 
 func (s source) Messages(ctx context.Context, seqs []int64) ([]compact.SourceMessage, error) {
-	bodies, err := s.log.Bodies(ctx, s.session.Tenant, s.session.SID, seqs)
+	stored, err := s.log.Recorded(ctx, s.session.Tenant, s.session.SID, seqs)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]compact.SourceMessage, len(seqs))
 	for i, seq := range seqs {
-		body, ok := bodies[seq]
+		e, ok := stored[seq]
 		if !ok {
 			return nil, fmt.Errorf("message %d is gone", seq)
 		}
-		m, err := message.Read(body)
+		m, err := message.Read(e.Body)
 		if err != nil {
 			return nil, fmt.Errorf("message %d: %w", seq, err)
 		}
-		out[i] = compact.SourceMessage{Seq: seq, Message: m, Body: body}
+		out[i] = compact.SourceMessage{Seq: seq, Message: m, Body: e.Body, RecordedAt: e.At}
 	}
 	return out, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -39,6 +40,25 @@ func (s *Store) Bodies(ctx context.Context, tenant string, sid uuid.UUID, seqs [
 	out := make(map[int64][]byte, len(rows))
 	for _, r := range rows {
 		out[r.Seq] = r.Body
+	}
+	return out, nil
+}
+
+// Recorded is an event's bytes and when the log took them.
+type Recorded struct {
+	Body []byte
+	At   time.Time
+}
+
+// Recorded reads the same as Bodies, and when each event was recorded.
+func (s *Store) Recorded(ctx context.Context, tenant string, sid uuid.UUID, seqs []int64) (map[int64]Recorded, error) {
+	rows, err := s.q.Bodies(ctx, db.BodiesParams{TenantID: tenant, SID: sid, Seqs: seqs})
+	if err != nil {
+		return nil, readErr("bodies", err)
+	}
+	out := make(map[int64]Recorded, len(rows))
+	for _, r := range rows {
+		out[r.Seq] = Recorded{Body: r.Body, At: r.RecordedAt}
 	}
 	return out, nil
 }

@@ -14,10 +14,10 @@ import (
 )
 
 const bodies = `-- name: Bodies :many
-SELECT e.seq, coalesce(b.body, e.body)::bytea AS body
+SELECT e.seq, e.recorded_at, coalesce(b.body, e.body)::bytea AS body
 FROM unnest($1::bigint[]) AS u (seq)
 CROSS JOIN LATERAL (
-    SELECT x.seq, x.body, x.body_ref FROM events x
+    SELECT x.seq, x.recorded_at, x.body, x.body_ref FROM events x
     WHERE x.tenant_id = $2 AND x.sid = $3 AND x.seq = u.seq LIMIT 1) e
 LEFT JOIN LATERAL (
     SELECT x.body FROM bodies x WHERE x.tenant_id = $2 AND x.sid = $3 AND x.hash = e.body_ref LIMIT 1) b ON true
@@ -30,17 +30,18 @@ type BodiesParams struct {
 }
 
 type BodiesRow struct {
-	Seq  int64
-	Body []byte
+	Seq        int64
+	RecordedAt time.Time
+	Body       []byte
 }
 
 // LATERAL … LIMIT 1 pins a probe per seq; for seq = ANY (…) the planner may read
 // the whole session and filter.
 //
-//	SELECT e.seq, coalesce(b.body, e.body)::bytea AS body
+//	SELECT e.seq, e.recorded_at, coalesce(b.body, e.body)::bytea AS body
 //	FROM unnest($1::bigint[]) AS u (seq)
 //	CROSS JOIN LATERAL (
-//	    SELECT x.seq, x.body, x.body_ref FROM events x
+//	    SELECT x.seq, x.recorded_at, x.body, x.body_ref FROM events x
 //	    WHERE x.tenant_id = $2 AND x.sid = $3 AND x.seq = u.seq LIMIT 1) e
 //	LEFT JOIN LATERAL (
 //	    SELECT x.body FROM bodies x WHERE x.tenant_id = $2 AND x.sid = $3 AND x.hash = e.body_ref LIMIT 1) b ON true
@@ -53,7 +54,7 @@ func (q *Queries) Bodies(ctx context.Context, arg BodiesParams) ([]BodiesRow, er
 	items := []BodiesRow{}
 	for rows.Next() {
 		var i BodiesRow
-		if err := rows.Scan(&i.Seq, &i.Body); err != nil {
+		if err := rows.Scan(&i.Seq, &i.RecordedAt, &i.Body); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
