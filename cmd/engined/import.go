@@ -85,7 +85,7 @@ func importFailure(reports []*fileReport) error {
 	for _, r := range reports {
 		switch {
 		case r.err != nil:
-			failed = append(failed, fmt.Errorf("%s: %w", r.File, r.err))
+			failed = append(failed, r.failure())
 		case r.New+r.AlreadyThere == 0 && len(r.Broken) > 0:
 			failed = append(failed, fmt.Errorf("%s: nothing in it could be imported", r.File))
 		}

@@ -51,6 +51,14 @@ func (r *fileReport) add(read transcript.Report) {
 	}
 }
 
+// failure is the error of a file, and names it once: many errors do already.
+func (r *fileReport) failure() error {
+	if strings.Contains(r.err.Error(), r.File) {
+		return r.err
+	}
+	return fmt.Errorf("%s: %w", r.File, r.err)
+}
+
 func (r *fileReport) refuse(line int, reason string) {
 	r.Broken = append(r.Broken, brokenLine{line, reason})
 }

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -96,8 +99,13 @@ func TestTheImportTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "import", out.String())
-	if err := importFailure(reports); err == nil {
-		t.Error("a file that could not be read is no failure")
+	if err := importFailure(reports); err == nil || err.Error() != "b.json: file does not exist" {
+		t.Errorf("a file that could not be read: %v", err)
+	}
+	for _, cause := range []error{&fs.PathError{Op: "open", Path: "b.json", Err: os.ErrNotExist}, errors.New("read b.json: torn")} {
+		if err := importFailure([]*fileReport{{File: "b.json", err: cause}}); err == nil || strings.Count(err.Error(), "b.json") != 1 {
+			t.Errorf("the file is named not once: %v", err)
+		}
 	}
 	if err := importFailure(reports[:1]); err != nil {
 		t.Errorf("broken lines are a failure: %v", err)

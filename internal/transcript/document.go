@@ -79,6 +79,19 @@ func (rd *reader) document(ctx context.Context, text []byte) (bool, error) {
 	return true, nil
 }
 
+// noDocument says why valid JSON is no document.
+func noDocument(text []byte) string {
+	text = bytes.TrimSpace(text)
+	var list []json.RawMessage
+	switch {
+	case text[0] == '{':
+		return "a JSON object that holds no messages"
+	case json.Unmarshal(text, &list) == nil && len(list) == 0:
+		return "an empty JSON array"
+	}
+	return "a JSON array whose entries are no messages"
+}
+
 // messages hands on a list of messages as one session. line is where the list
 // stands, 0 when each message is told by its own number.
 func (rd *reader) messages(session string, list []json.RawMessage, line int) error {

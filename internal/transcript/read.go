@@ -23,10 +23,13 @@ func Read(ctx context.Context, name string, r io.Reader, fn func(Entry) error) (
 		err = ErrUnknownFormat
 	}
 	if err != nil {
-		return rd.report, fmt.Errorf("read transcript %s: %w", name, err)
+		return rd.report, fmt.Errorf("read %s: %w", name, err)
 	}
 	return rd.report, nil
 }
+
+// mark is the byte order mark with which some editors begin UTF-8.
+const mark = "\ufeff"
 
 type reader struct {
 	fn     func(Entry) error
@@ -48,7 +51,11 @@ func newReader(fn func(Entry) error) *reader {
 }
 
 func (rd *reader) read(ctx context.Context, r io.Reader) error {
-	lines := &lineReader{r: bufio.NewReaderSize(r, 64<<10), limit: MaxLine}
+	buffered := bufio.NewReaderSize(r, 64<<10)
+	if begins, _ := buffered.Peek(len(mark)); string(begins) == mark { // an error comes again with the first line
+		_, _ = buffered.Discard(len(mark)) // it is in the buffer
+	}
+	lines := &lineReader{r: buffered, limit: MaxLine}
 	first, err := lines.next()
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -64,6 +71,10 @@ func (rd *reader) read(ctx context.Context, r io.Reader) error {
 			if ok, err := rd.document(ctx, begins); ok || err != nil {
 				return err
 			}
+			if begins[0] == '[' {
+				rd.broken(first.number, noDocument(begins))
+				return nil
+			}
 		case !whole || begins[0] == '[':
 			// A document over many lines, or a line that is broken.
 			rest, err := io.ReadAll(lines.r)
@@ -72,7 +83,10 @@ func (rd *reader) read(ctx context.Context, r io.Reader) error {
 			}
 			all := append(append(append([]byte(nil), first.text...), '\n'), rest...)
 			if json.Valid(all) {
-				_, err := rd.document(ctx, all)
+				ok, err := rd.document(ctx, all)
+				if !ok && err == nil {
+					rd.broken(first.number, noDocument(all))
+				}
 				return err
 			}
 			lines.r = bufio.NewReader(bytes.NewReader(rest))

@@ -221,6 +221,40 @@ func TestReadChats(t *testing.T) {
 	}
 }
 
+func TestReadDocumentsWithoutMessages(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"[]":                               "an empty JSON array",
+		"[\n]\n":                           "an empty JSON array",
+		`[{"sample_id":"x"},{"y":1}]`:      "a JSON array whose entries are no messages",
+		"[\n{\"sample_id\":\"x\"}\n]":      "a JSON array whose entries are no messages",
+		`[1,2]`:                            "a JSON array whose entries are no messages",
+		"{\n\"conversation\":{\"a\":1}\n}": "a JSON object that holds no messages",
+	} {
+		report, err := transcript.Read(t.Context(), "f", strings.NewReader(text), func(transcript.Entry) error { return nil })
+		if !errors.Is(err, transcript.ErrUnknownFormat) || strings.Count(err.Error(), "transcript") != 1 {
+			t.Errorf("%q: %v", text, err)
+		}
+		if diff := cmp.Diff([]transcript.Broken{{Line: 1, Reason: want}}, report.Broken); diff != "" {
+			t.Errorf("%q: %s", text, diff)
+		}
+	}
+}
+
+func TestReadBehindAByteOrderMark(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		header + "\n" + one + "\n" + two + "\n", one, `[{"role":"user","content":"a"}]`, "[\n{\"role\":\"user\",\"content\":\"a\"}\n]\n",
+		"{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}",
+	} {
+		plain, _ := read(t, text)
+		marked, report := read(t, "\ufeff"+text)
+		if diff := cmp.Diff(plain, marked); diff != "" || len(report.Broken) > 0 || len(plain) == 0 {
+			t.Errorf("%q: %+v %s", text, report, diff)
+		}
+	}
+}
+
 func TestReadBrokenLines(t *testing.T) {
 	t.Parallel()
 	torn := one[:len(one)-20]

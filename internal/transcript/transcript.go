@@ -14,7 +14,7 @@ import (
 )
 
 // ErrUnknownFormat: the file holds nothing that looks like a transcript.
-var ErrUnknownFormat = errors.New("transcript: unknown format")
+var ErrUnknownFormat = errors.New("nothing in it looks like a transcript")
 
 // MaxLine is the longest line that is read, in bytes; longer ones are reported
 // as broken.
