@@ -134,7 +134,7 @@ func (b *builder) show(u unit, shown []bool) {
 
 // leaveOut reports the n entries that are not shown.
 func (b *builder) leaveOut(f fitting, shown []bool, n int) {
-	leading := int32(0)
+	leading := int32(len(b.in.Entries))
 	if f.lead < len(b.units) {
 		leading = b.units[f.lead].head
 	}

@@ -225,7 +225,11 @@ func checkFirst(in Input, p Plan) error {
 		if e.Seq != p.Items[0].Seq || e.Role == message.User || p.Items[0].WithoutResults {
 			continue
 		}
-		if slices.ContainsFunc(in.Entries, func(e Entry) bool {
+		// A turn that is under way is shown though no user message is there, and
+		// so is the newest message where the summaries before it have no room.
+		reason := p.Items[0].Reason
+		alone := reason == OpenCall || reason == Unread || reason == Newest && len(in.Summaries) > 0
+		if !alone || slices.ContainsFunc(in.Entries, func(e Entry) bool {
 			return e.Role == message.User && !e.Flags.Has(message.Hidden) || nobodys(in.Entries, e)
 		}) {
 			return fmt.Errorf("begins with seq %d, which is not the user's", e.Seq)

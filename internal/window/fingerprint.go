@@ -9,7 +9,7 @@ import (
 )
 
 // fingerprintVersion changes when the rules of this package do.
-const fingerprintVersion = 1
+const fingerprintVersion = 2
 
 // fingerprint names the prefix that the window shares with later ones.
 //

@@ -36,7 +36,8 @@ type edges struct {
 
 // edgesBehind are the edges of a tail that follows summaries or does not. An
 // Anthropic window without them begins at a user message: a tail that starts
-// within a turn has that turn's user message in front of it, its anchor.
+// within a turn has that turn's user message in front of it, its anchor. Where no
+// user has spoken there is no such place, and the tail is empty.
 func (l *layout) edgesBehind(summaries bool) edges {
 	e := edges{layout: l, firstPinned: len(l.units)}
 	if l.in.Dialect != message.Anthropic || summaries {
@@ -50,7 +51,10 @@ func (l *layout) edgesBehind(summaries bool) edges {
 			e.userFirst, e.min = true, i
 		}
 	}
-	if e.userFirst && e.firstPinned < e.min {
+	switch {
+	case !e.userFirst:
+		e.min = len(l.units)
+	case e.firstPinned < e.min:
 		// The user message goes in front of what is pinned before it.
 		e.min++
 	}
