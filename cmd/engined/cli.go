@@ -49,13 +49,13 @@ func (c *cli) run(ctx context.Context, args []string) int {
 	root.SetArgs(args)
 	root.SetOut(c.out)
 	root.SetErr(c.err)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
 	}
 	var usage usageError
 	if !c.began || errors.As(err, &usage) {
-		fmt.Fprintf(c.err, "engined: %v\nTry: engined --help\n", err)
+		fmt.Fprintf(c.err, "engined: %v\nTry: %s --help\n", err, cmd.CommandPath())
 		return exitUsage
 	}
 	if errors.Is(context.Cause(ctx), errSignal) && errors.Is(err, context.Canceled) {
@@ -77,6 +77,7 @@ func (c *cli) root() *cobra.Command {
 		Version:       version(),
 	}
 	root.PersistentFlags().StringVar(&c.configFile, "config", "", "settings file (ENGINED_CONFIG; by default engined.yaml, where it exists)")
+	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddGroup(
 		&cobra.Group{ID: "run", Title: "Run:"},

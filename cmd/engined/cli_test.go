@@ -20,7 +20,7 @@ func TestExitCodes(t *testing.T) {
 		"unknown command":  {[]string{"bogus"}, exitUsage, `unknown command "bogus"`},
 		"unknown flag":     {[]string{"sessions", "--bogus"}, exitUsage, "unknown flag: --bogus"},
 		"bad value":        {[]string{"dev", "--log-level", "loud"}, exitUsage, `"loud" is not one of debug`},
-		"too few":          {[]string{"window"}, exitUsage, "accepts 1 arg"},
+		"too few":          {[]string{"window"}, exitUsage, "KEY is missing"},
 		"too many":         {[]string{"sessions", "x"}, exitUsage, "unknown command"},
 		"bad URL":          {[]string{"sessions", "--url", "here"}, exitUsage, "not an http or https URL"},
 		"half a command":   {[]string{"migrate", "bogus"}, exitUsage, "migrate up or migrate status"},

@@ -13,7 +13,7 @@ import (
 )
 
 func (c *cli) compact() *cobra.Command {
-	cmd := &cobra.Command{Use: "compact KEY", Short: "Compact a session now", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "compact KEY", Short: "Compact a session now", Args: oneArg}
 	asJSON := jsonFlag(cmd)
 	force := cmd.Flags().Bool("force", false, "even under the threshold")
 	budget := cmd.Flags().Int("budget", 0, "token budget; by default the session's own")
@@ -98,7 +98,7 @@ func (c *cli) printPlan(details json.RawMessage) error {
 }
 
 func (c *cli) undoCompaction() *cobra.Command {
-	cmd := &cobra.Command{Use: "undo-compaction KEY", Short: "Go back to the window before a compaction", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "undo-compaction KEY", Short: "Go back to the window before a compaction", Args: oneArg}
 	asJSON := jsonFlag(cmd)
 	epoch := cmd.Flags().Int64("epoch", 0, "undo the compaction that began this epoch; by default the newest")
 	return c.command(cmd, config.Client, nil, func(ctx context.Context, cfg config.Config, args []string) error {

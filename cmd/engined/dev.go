@@ -39,7 +39,7 @@ func (c *cli) dev() *cobra.Command {
 func banner(w io.Writer, a *App) error {
 	postgres := "the one of the database URL"
 	if a.postgres != nil {
-		postgres = "private, " + a.postgres.Version()
+		postgres = "private, " + a.postgres.Version() + "; look into it with\n            psql '" + a.cfg.DatabaseURL + "'"
 	}
 	curl := "curl -s"
 	if len(a.cfg.Keys) > 0 {

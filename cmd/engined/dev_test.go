@@ -43,6 +43,9 @@ func TestDevServesTheSameDataAfterAKill(t *testing.T) {
 	first.kill(t)
 
 	second := serve(t, "dev", "--listen", "127.0.0.1:0", "--data", data)
+	if _, said := second.out.await(t.Context(), `psql 'postgres://[^']+'\n`); !said {
+		t.Errorf("the banner does not say how to reach Postgres: %s", second.out)
+	}
 	got := engined(t, "window", "s", "--url", second.url).ok(t)
 	if !strings.Contains(got.out, "remember 4711") || !strings.Contains(got.out, "noted") {
 		t.Errorf("after a kill the window is\n%s", got.out)

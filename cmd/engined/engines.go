@@ -66,7 +66,7 @@ func (c *cli) printEngines(list client.EngineList) error {
 
 func (c *cli) clearEngine() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "clear ID", Short: "Give an engine that is set aside another chance", Args: cobra.ExactArgs(1),
+		Use: "clear ID", Short: "Give an engine that is set aside another chance", Args: oneArg,
 		Long: words(
 			"Clear an engine's quarantine on one node, the one of --url. The next call makes a new instance of it.",
 			"Exits 0 also when the engine was not set aside.",

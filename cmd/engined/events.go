@@ -12,7 +12,7 @@ import (
 )
 
 func (c *cli) events() *cobra.Command {
-	cmd := &cobra.Command{Use: "events KEY", Short: "List a session's log", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "events KEY", Short: "List a session's log", Args: oneArg}
 	asJSON := jsonFlag(cmd)
 	after := cmd.Flags().Int64("after", 0, "begin after this seq")
 	limit := cmd.Flags().Int("limit", 0, "most rows; 0 is all")
@@ -61,7 +61,7 @@ func (c *cli) events() *cobra.Command {
 }
 
 func (c *cli) tail() *cobra.Command {
-	cmd := &cobra.Command{Use: "tail KEY", Short: "Show the newest events of a session, and with -f those to come", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "tail KEY", Short: "Show the newest events of a session, and with -f those to come", Args: oneArg}
 	asJSON := cmd.Flags().Bool("json", false, "print one JSON object a line")
 	follow := cmd.Flags().BoolP("follow", "f", false, "go on with what comes")
 	n := cmd.Flags().Int64P("lines", "n", 10, "how many events to begin with")

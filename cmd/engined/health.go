@@ -52,6 +52,7 @@ func (c *cli) health() *cobra.Command {
 
 func (c *cli) openapi() *cobra.Command {
 	cmd := &cobra.Command{Use: "openapi", Short: "Print a node's OpenAPI document"}
+	jsonFlag(cmd) // it is JSON either way
 	return c.command(cmd, config.Client, nil, func(ctx context.Context, cfg config.Config, _ []string) error {
 		cl, err := node(cfg)
 		if err != nil {

@@ -22,7 +22,7 @@ func (c *cli) importFiles() *cobra.Command {
 			"",
 			"A file goes to the session import:NAME; further conversations in it go to sessions of their own behind it.",
 		),
-		Args: cobra.MinimumNArgs(1),
+		Args: someFiles,
 	}
 	asJSON := jsonFlag(cmd)
 	session := cmd.Flags().String("session", "", "session key; by default import: and the file's name")

@@ -43,7 +43,9 @@ func (c *cli) worker() *cobra.Command {
 		a := NewApp(cfg, Roles{Worker: true}, c.logger(cfg))
 		return c.runApp(ctx, a, func() error {
 			a.log.Info("ready", "worker", true, "concurrency", cfg.WorkerConcurrency, "version", version())
-			_, err := fmt.Fprintln(c.out, "engined worker is ready")
+			// Addresses may hold passwords; what they are is shown by config, masked.
+			_, err := fmt.Fprintf(c.out, "engined worker is ready: %s at one time, NATS %s, Postgres %s\n",
+				plural(cfg.WorkerConcurrency, "compaction"), natsHosts(cfg.NATSURL), databaseHost(cfg.DatabaseURL))
 			return err
 		})
 	})

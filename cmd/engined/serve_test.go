@@ -20,7 +20,10 @@ func TestANodeAndAWorkerShareTheWork(t *testing.T) {
 	t.Parallel()
 	db, nats := testdb.Empty(t), bustest.StartTCP(t).URL()
 	n := serve(t, "serve", "--listen", "127.0.0.1:0", "--database-url", db, "--nats-url", nats)
-	serve(t, "worker", "--health-listen", "127.0.0.1:0", "--database-url", db, "--nats-url", nats)
+	worker := serve(t, "worker", "--health-listen", "127.0.0.1:0", "--database-url", db, "--nats-url", nats)
+	if said := worker.out.String(); !strings.Contains(said, "ready: 2 compactions at one time, NATS 127.0.0.1:") {
+		t.Errorf("the worker says %q", said)
+	}
 
 	cl := clientOf(t, n.url, "")
 	messages := conversation(60)

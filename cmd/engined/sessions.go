@@ -8,10 +8,17 @@ import (
 	"github.com/engined/engined/internal/config"
 )
 
-const pageRows = 200
+const (
+	pageRows = 200
+	// keyColumns is how wide a session key is shown.
+	keyColumns = 48
+)
 
 func (c *cli) sessions() *cobra.Command {
-	cmd := &cobra.Command{Use: "sessions", Short: "List the sessions of a tenant"}
+	cmd := &cobra.Command{
+		Use: "sessions", Short: "List the sessions of a tenant",
+		Long: "List the sessions of a tenant. Long keys are shortened in the middle; --json has them whole.",
+	}
 	asJSON := jsonFlag(cmd)
 	limit := cmd.Flags().Int("limit", 0, "most rows; 0 is all")
 	return c.command(cmd, config.Client, nil, func(ctx context.Context, cfg config.Config, _ []string) error {
@@ -35,7 +42,7 @@ func (c *cli) sessions() *cobra.Command {
 					}
 					continue
 				}
-				t.row(oneLine(s.SessionKey, 0), thousands(s.Head), thousands(s.Epoch), thousands(s.Tokens), orDash(s.TokenBudget), orDash(s.Debt), age(c.now(), s.UpdatedAt))
+				t.row(middle(oneLine(s.SessionKey, 0), keyColumns), thousands(s.Head), thousands(s.Epoch), thousands(s.Tokens), orDash(s.TokenBudget), orDash(s.Debt), age(c.now(), s.UpdatedAt))
 			}
 			after, seen = next, seen+len(rows)
 			if !*asJSON {

@@ -15,7 +15,7 @@ import (
 )
 
 func (c *cli) show() *cobra.Command {
-	cmd := &cobra.Command{Use: "show KEY", Short: "Show a session and its summaries", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "show KEY", Short: "Show a session and its summaries", Args: oneArg}
 	asJSON := jsonFlag(cmd)
 	return c.command(cmd, config.Client, nil, func(ctx context.Context, cfg config.Config, args []string) error {
 		cl, err := node(cfg)

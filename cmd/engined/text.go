@@ -92,6 +92,24 @@ func oneLine(s string, atMost int) string {
 	return b.String()
 }
 
+// middle shortens a name to so many columns by what is in its middle: its
+// beginning and its end tell it from others.
+func middle(s string, atMost int) string {
+	if columns(s) <= atMost {
+		return s
+	}
+	runes := []rune(s)
+	from, used := 0, 1 // for the mark
+	for ; used+runeColumns(runes[from]) <= (atMost+2)/2; from++ {
+		used += runeColumns(runes[from])
+	}
+	to := len(runes)
+	for ; used+runeColumns(runes[to-1]) <= atMost; to-- {
+		used += runeColumns(runes[to-1])
+	}
+	return string(runes[:from]) + "…" + string(runes[to:])
+}
+
 // columns is how much room a line takes in a terminal.
 func columns(s string) int {
 	n := 0

@@ -12,7 +12,7 @@ import (
 )
 
 func (c *cli) window() *cobra.Command {
-	cmd := &cobra.Command{Use: "window KEY", Short: "Show what the model sees, or saw", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "window KEY", Short: "Show what the model sees, or saw", Args: oneArg}
 	asJSON := jsonFlag(cmd)
 	budget := cmd.Flags().Int("budget", 0, "token budget; by default the session's own")
 	asOf := cmd.Flags().Int64("as-of", 0, "the window as it was when this seq was the newest")
