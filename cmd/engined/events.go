@@ -115,11 +115,9 @@ func eventTable(c *cli) *table {
 
 func (c *cli) eventCells(e client.Event) []string {
 	width := room(c.out, 55)
-	text := ""
+	text := oneLine(eventText(e), width)
 	if e.Message != nil {
 		text = messageLine(e.Message, width)
-	} else {
-		text = oneLine(eventText(e), width)
 	}
 	return []string{
 		strconv.FormatInt(e.Seq, 10), oneLine(e.Type, 0), thousands(e.Epoch), oneLine(e.Role, 0), orDash(e.Tokens),
