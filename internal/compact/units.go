@@ -129,7 +129,7 @@ func unitsOf(entries []Entry, m measure) []unit {
 		}
 		m.alone(entries[:open], u, g, whole)
 	}
-	hold(entries, units, open)
+	hold(units, open)
 	retireHeartbeats(entries, units)
 	for i := len(units) - 1; i >= 0; i-- {
 		if units[i].shown > 0 {
@@ -142,7 +142,7 @@ func unitsOf(entries []Entry, m measure) []unit {
 
 // hold keeps what was logged behind an open call: the window does not show it
 // before the call has its result.
-func hold(entries []Entry, units []unit, open int) {
+func hold(units []unit, open int) {
 	for i := range units {
 		u := &units[i]
 		if last := u.entries[len(u.entries)-1]; last <= open {

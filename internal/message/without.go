@@ -40,19 +40,18 @@ func WithoutResults(body []byte) ([]byte, error) {
 		if block[0] == '{' && stringOf(member(block, "type")) == "tool_result" {
 			continue
 		}
-		switch {
-		case kept == 0:
+		if kept == 0 {
 			out = append(out, body[:blocks[0].from]...)
-		default:
+		} else {
 			out = append(out, body[blocks[i-1].to:at.from]...)
 		}
 		out = append(out, block...)
 		kept++
 	}
-	switch {
-	case kept == len(blocks):
+	if kept == len(blocks) {
 		return body, nil
-	case kept == 0:
+	}
+	if kept == 0 {
 		return nil, ErrNothingLeft
 	}
 	return append(out, body[blocks[len(blocks)-1].to:]...), nil
