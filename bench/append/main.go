@@ -24,6 +24,8 @@ type options struct {
 	hot         bool
 	json        bool
 	want        float64
+	quiet       float64
+	retries     int
 }
 
 func main() {
@@ -58,6 +60,8 @@ func parse() (options, error) {
 	flag.BoolVar(&o.hot, "hot", true, "also measure one session that gets all the load")
 	flag.BoolVar(&o.json, "json", false, "print JSON")
 	flag.Float64Var(&o.want, "want", 0, "fail when the last spread level's ratio is lower")
+	flag.Float64Var(&o.quiet, "quiet", 1, "measure a round again when other programs used more than this share of the CPUs")
+	flag.IntVar(&o.retries, "retries", 20, "how many rounds a level may be measured again")
 	flag.Parse()
 	o.duration = max(o.duration.Truncate(time.Second), time.Second)
 	if flag.NArg() > 0 || o.sessions < 1 || o.sessions > maxSessions || o.rounds < 1 || o.bytes < minMessage {
