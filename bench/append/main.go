@@ -46,7 +46,7 @@ func parse() (options, error) {
 	flag.IntVar(&o.rounds, "rounds", 3, "measurements of each side a level, in turns")
 	flag.Func("connections", "levels (default 1,16,128)", func(s string) error {
 		o.connections = nil
-		for _, f := range strings.Split(s, ",") {
+		for f := range strings.SplitSeq(s, ",") {
 			n, err := strconv.Atoi(f)
 			if err != nil || n < 1 {
 				return errors.New("positive numbers, separated by commas")

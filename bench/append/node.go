@@ -65,12 +65,17 @@ func startNode(ctx context.Context, program, dsn, logPath string) (*node, error)
 func (n *node) stop() error {
 	defer n.log.Close()
 	_ = n.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
-	ended := make(chan error, 1)
-	go func() { ended <- n.cmd.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = n.cmd.Wait() // after a signal its status says nothing
+	}()
 	select {
-	case <-ended: // after a signal its status says nothing
+	case <-ended:
 		return nil
 	case <-time.After(20 * time.Second):
-		return errors.Join(errors.New("the node had to be killed"), n.cmd.Process.Kill(), <-ended)
+		err := errors.Join(errors.New("the node had to be killed"), n.cmd.Process.Kill())
+		<-ended
+		return err
 	}
 }
