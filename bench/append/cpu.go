@@ -33,11 +33,9 @@ func (b *bench) cpu() cpuTimes {
 	var c cpuTimes
 	c.machine = ofMachine()
 	c.node = ofProcess(b.node.cmd.Process.Pid, false)
-	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} { // pgbench is a child
-		var r syscall.Rusage
-		if syscall.Getrusage(who, &r) == nil {
-			c.client += time.Duration(r.Utime.Nano() + r.Stime.Nano())
-		}
+	var r syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) == nil {
+		c.client = time.Duration(r.Utime.Nano() + r.Stime.Nano())
 	}
 	if b.cluster == nil {
 		return c

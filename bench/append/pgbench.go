@@ -57,8 +57,14 @@ func (b *bench) drivePgbench(ctx context.Context, sessions, conns int, length ti
 	cmd.Stdout, cmd.Stderr = &out, &said
 	from := time.Now().Add(warmUp)
 	cpu := b.cpuAt(from)
-	err = cmd.Run()
+	if err := cmd.Start(); err != nil {
+		return measured{}, err
+	}
+	warm := make(chan time.Duration, 1)
+	time.AfterFunc(time.Until(from), func() { warm <- ofProcess(cmd.Process.Pid, false) })
+	err = cmd.Wait()
 	m := measured{took: length, used: b.cpu().since(<-cpu)}
+	m.used.client += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime() - <-warm
 	if err != nil {
 		return m, fmt.Errorf("pgbench: %w\n%s", err, said.String())
 	}
