@@ -206,10 +206,10 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !utf8.ValidString(message.VisibleText(m)) {
-			t.Fatalf("VisibleText of %q is no UTF-8", body)
+		if !utf8.ValidString(visibleText(m)) {
+			t.Fatalf("visible text of %q is no UTF-8", body)
 		}
-		facts := m.Facts(func(m message.Message) int { return 1 + len(message.VisibleText(m)) })
+		facts := m.Facts(func(m message.Message) int { return 1 + len(visibleText(m)) })
 		if facts.Flags.Has(message.Hidden) != (facts.Tokens == 0) {
 			t.Fatalf("%q: %+v", body, facts)
 		}

@@ -222,7 +222,7 @@ func TestReadDeepNesting(t *testing.T) {
 	n := 1 << 20
 	body := `{"role":"user","content":"hi","x":` + strings.Repeat("[", n) + strings.Repeat("]", n) + `}`
 	m, err := message.Read([]byte(body))
-	if err != nil || message.VisibleText(m) != "hi" {
+	if err != nil || visibleText(m) != "hi" {
 		t.Fatalf("Read = %+v, %v", m, err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,13 +28,9 @@ type FeedEvent struct {
 	events.Event
 }
 
-// Feed reads a tenant's events after a cursor. It shows only transactions that
-// every later reader sees too, so a cursor never passes an event by.
-func (s *Store) Feed(ctx context.Context, tenant string, after Cursor, limit int) ([]FeedEvent, error) {
-	return s.FeedWithin(ctx, tenant, after, limit, math.MaxInt64)
-}
-
-// FeedWithin is Feed bounded in bytes as EventsWithin is.
+// FeedWithin reads a tenant's events after a cursor, bounded in bytes as
+// EventsWithin is. It shows only transactions that every later reader sees
+// too, so a cursor never passes an event by.
 func (s *Store) FeedWithin(ctx context.Context, tenant string, after Cursor, limit int, maxBytes int64) ([]FeedEvent, error) {
 	rows, err := s.q.FeedAfter(ctx, db.FeedAfterParams{
 		TenantID: tenant, AfterXid: xid(after.XID), AfterPosition: after.Position, MaxRows: int32(limit), MaxBytes: max(maxBytes, 1),

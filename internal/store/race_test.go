@@ -31,7 +31,7 @@ func TestFeedShowsEverySessionInSeqOrderWhileNodesRace(t *testing.T) {
 	read.Go(func() error {
 		var at store.Cursor
 		follow := func() (int, error) {
-			page, err := nodes[0].Feed(t.Context(), tenant, at, 100)
+			page, err := nodes[0].FeedWithin(t.Context(), tenant, at, 100, 1<<20)
 			if err != nil {
 				return 0, err
 			}

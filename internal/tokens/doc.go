@@ -1,11 +1,9 @@
 // Package tokens estimates what a text or message costs a model, fast enough
 // for the ingest path and never below the truth beyond StatedError.
 //
-// Text walks the text once the way o200k_base splits it and asks a small
-// filter of that vocabulary whether a piece is one token; only what is not is
-// cut further. Other models count otherwise: a factor learned from the usage
-// that a host reports (Calibrate) is applied on top, by the caller, once for
-// each epoch.
+// Text splits a text the way o200k_base does and merges the bytes of each piece
+// by that vocabulary, which is embedded. Other models count otherwise; the
+// factor that an epoch's state holds for that is applied by the caller.
 //
 // The package is pure: no clock, no driver, no state.
 package tokens

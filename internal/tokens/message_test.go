@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/engined/engined/internal/message"
 	"github.com/engined/engined/internal/tokens"
 )
@@ -33,52 +31,6 @@ func TestMessage(t *testing.T) {
 		}
 		if got := tokens.Message(m); got < tc.min || got > tc.max {
 			t.Errorf("%s: %d tokens, want %d to %d", name, got, tc.min, tc.max)
-		}
-	}
-}
-
-func TestCalibrate(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct{ reported, estimated, previous, want int }{
-		{0, 5000, 0, 1000},
-		{0, 5000, 1300, 1300},
-		{5000, 0, 1300, 1300},
-		{5000, 999, 1300, 1300},
-		{5000, 5000, 0, 1000},
-		{4000, 5000, 0, 1000},
-		{6000, 5000, 1000, 1200},
-		{6001, 5000, 1000, 1201},
-		{90000, 5000, 1000, 4000},
-		{5000, 5000, 1200, 1100},
-		{5000, 5000, 1001, 1001},
-		{1 << 62, 5000, 1000, 4000},
-	} {
-		if got := tokens.Calibrate(tc.reported, tc.estimated, tc.previous); got != tc.want {
-			t.Errorf("Calibrate(%d, %d, %d) = %d, want %d", tc.reported, tc.estimated, tc.previous, got, tc.want)
-		}
-	}
-}
-
-func TestCalibrationCoversTheReport(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		estimated := rapid.IntRange(1000, 1<<20).Draw(t, "estimated")
-		reported := rapid.IntRange(1, estimated*4).Draw(t, "reported")
-		f := tokens.Calibrate(reported, estimated, rapid.IntRange(0, 5000).Draw(t, "previous"))
-		if f < tokens.FactorMin || f > tokens.FactorMax {
-			t.Fatalf("factor %d", f)
-		}
-		if got := tokens.Apply(estimated, f); got < reported {
-			t.Fatalf("factor %d makes %d of %d, reported were %d", f, got, estimated, reported)
-		}
-	})
-}
-
-func TestApply(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct{ n, f, want int }{{0, 2000, 0}, {10, 0, 10}, {10, 500, 10}, {10, 1001, 11}, {10, 1500, 15}, {10, 9000, 40}} {
-		if got := tokens.Apply(tc.n, tc.f); got != tc.want {
-			t.Errorf("Apply(%d, %d) = %d, want %d", tc.n, tc.f, got, tc.want)
 		}
 	}
 }
