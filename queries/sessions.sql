@@ -66,7 +66,8 @@ WHERE e.tenant_id = @tenant_id AND e.sid = @sid AND e.type = 9
 
 -- name: SessionView :one
 -- Everything an assemble needs in one round trip: the session, its newest
--- epoch step, and the messages a node has not cached yet, with their bodies.
+-- epoch step, and the messages a node has not cached yet, with their bodies. The
+-- order is said in each aggregate: a join below it may lose that of its input.
 SELECT sqlc.embed(s), coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state,
        coalesce(n.seqs, '{}')::bigint[] AS seqs, coalesce(n.roles, '{}')::smallint[] AS roles,
        coalesce(n.tokens, '{}')::integer[] AS tokens, coalesce(n.flags, '{}')::integer[] AS flags,
@@ -79,13 +80,15 @@ LEFT JOIN LATERAL (
     ORDER BY x.as_of DESC LIMIT 1
 ) st ON true
 LEFT JOIN LATERAL (
-    SELECT array_agg(e.seq) AS seqs, array_agg(e.role) AS roles, array_agg(e.tokens) AS tokens,
-           array_agg(e.flags) AS flags, array_agg(e.links) AS links, array_agg(e.offset_tokens) AS offsets,
-           array_agg(coalesce(b.body, e.body)) AS bodies
+    SELECT array_agg(e.seq ORDER BY e.seq) AS seqs, array_agg(e.role ORDER BY e.seq) AS roles, array_agg(e.tokens ORDER BY e.seq) AS tokens,
+           array_agg(e.flags ORDER BY e.seq) AS flags, array_agg(e.links ORDER BY e.seq) AS links, array_agg(e.offset_tokens ORDER BY e.seq) AS offsets,
+           array_agg(coalesce(b.body, e.body) ORDER BY e.seq) AS bodies
     FROM (SELECT * FROM events x
           WHERE x.tenant_id = s.tenant_id AND x.sid = s.sid AND x.type = 1 AND s.sid = @cached_sid::uuid
             AND x.seq > @cached_head::bigint
           ORDER BY x.seq LIMIT @max_rows::integer) e
-    LEFT JOIN bodies b ON b.tenant_id = e.tenant_id AND b.sid = e.sid AND b.hash = e.body_ref
+    LEFT JOIN LATERAL (
+        SELECT y.body FROM bodies y
+        WHERE y.tenant_id = e.tenant_id AND y.sid = e.sid AND y.hash = e.body_ref LIMIT 1) b ON true
 ) n ON true
 WHERE s.tenant_id = @tenant_id AND s.session_key = @session_key;

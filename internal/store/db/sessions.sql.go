@@ -267,14 +267,16 @@ LEFT JOIN LATERAL (
     ORDER BY x.as_of DESC LIMIT 1
 ) st ON true
 LEFT JOIN LATERAL (
-    SELECT array_agg(e.seq) AS seqs, array_agg(e.role) AS roles, array_agg(e.tokens) AS tokens,
-           array_agg(e.flags) AS flags, array_agg(e.links) AS links, array_agg(e.offset_tokens) AS offsets,
-           array_agg(coalesce(b.body, e.body)) AS bodies
+    SELECT array_agg(e.seq ORDER BY e.seq) AS seqs, array_agg(e.role ORDER BY e.seq) AS roles, array_agg(e.tokens ORDER BY e.seq) AS tokens,
+           array_agg(e.flags ORDER BY e.seq) AS flags, array_agg(e.links ORDER BY e.seq) AS links, array_agg(e.offset_tokens ORDER BY e.seq) AS offsets,
+           array_agg(coalesce(b.body, e.body) ORDER BY e.seq) AS bodies
     FROM (SELECT tenant_id, sid, seq, position, xid, type, parent_seq, epoch, gateway, host_session_id, payload_hash, body, body_ref, recorded_at, reader_version, role, tokens, flags, links, offset_tokens FROM events x
           WHERE x.tenant_id = s.tenant_id AND x.sid = s.sid AND x.type = 1 AND s.sid = $1::uuid
             AND x.seq > $2::bigint
           ORDER BY x.seq LIMIT $3::integer) e
-    LEFT JOIN bodies b ON b.tenant_id = e.tenant_id AND b.sid = e.sid AND b.hash = e.body_ref
+    LEFT JOIN LATERAL (
+        SELECT y.body FROM bodies y
+        WHERE y.tenant_id = e.tenant_id AND y.sid = e.sid AND y.hash = e.body_ref LIMIT 1) b ON true
 ) n ON true
 WHERE s.tenant_id = $4 AND s.session_key = $5
 `
@@ -301,7 +303,8 @@ type SessionViewRow struct {
 }
 
 // Everything an assemble needs in one round trip: the session, its newest
-// epoch step, and the messages a node has not cached yet, with their bodies.
+// epoch step, and the messages a node has not cached yet, with their bodies. The
+// order is said in each aggregate: a join below it may lose that of its input.
 //
 //	SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state,
 //	       coalesce(n.seqs, '{}')::bigint[] AS seqs, coalesce(n.roles, '{}')::smallint[] AS roles,
@@ -315,14 +318,16 @@ type SessionViewRow struct {
 //	    ORDER BY x.as_of DESC LIMIT 1
 //	) st ON true
 //	LEFT JOIN LATERAL (
-//	    SELECT array_agg(e.seq) AS seqs, array_agg(e.role) AS roles, array_agg(e.tokens) AS tokens,
-//	           array_agg(e.flags) AS flags, array_agg(e.links) AS links, array_agg(e.offset_tokens) AS offsets,
-//	           array_agg(coalesce(b.body, e.body)) AS bodies
+//	    SELECT array_agg(e.seq ORDER BY e.seq) AS seqs, array_agg(e.role ORDER BY e.seq) AS roles, array_agg(e.tokens ORDER BY e.seq) AS tokens,
+//	           array_agg(e.flags ORDER BY e.seq) AS flags, array_agg(e.links ORDER BY e.seq) AS links, array_agg(e.offset_tokens ORDER BY e.seq) AS offsets,
+//	           array_agg(coalesce(b.body, e.body) ORDER BY e.seq) AS bodies
 //	    FROM (SELECT tenant_id, sid, seq, position, xid, type, parent_seq, epoch, gateway, host_session_id, payload_hash, body, body_ref, recorded_at, reader_version, role, tokens, flags, links, offset_tokens FROM events x
 //	          WHERE x.tenant_id = s.tenant_id AND x.sid = s.sid AND x.type = 1 AND s.sid = $1::uuid
 //	            AND x.seq > $2::bigint
 //	          ORDER BY x.seq LIMIT $3::integer) e
-//	    LEFT JOIN bodies b ON b.tenant_id = e.tenant_id AND b.sid = e.sid AND b.hash = e.body_ref
+//	    LEFT JOIN LATERAL (
+//	        SELECT y.body FROM bodies y
+//	        WHERE y.tenant_id = e.tenant_id AND y.sid = e.sid AND y.hash = e.body_ref LIMIT 1) b ON true
 //	) n ON true
 //	WHERE s.tenant_id = $4 AND s.session_key = $5
 func (q *Queries) SessionView(ctx context.Context, arg SessionViewParams) (SessionViewRow, error) {
