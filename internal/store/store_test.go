@@ -131,6 +131,14 @@ func TestReadsAreBoundedInBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Other tests' transactions hold the feed's horizon back for a moment.
+	for n := 0; n < 9; {
+		page, err := s.FeedWithin(t.Context(), tenant, store.Cursor{}, 100, 1<<30)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n = len(page)
+	}
 	for _, tt := range []struct {
 		limit int
 		bytes int64
