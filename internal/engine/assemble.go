@@ -56,7 +56,7 @@ func (w *windows) assemble(ctx context.Context, p contextengine.AssembleParams) 
 		return none, nil, err
 	}
 	addition := guidance(p.AvailableTools, m.state)
-	in := w.input(m, s, budget-tokens.Text(addition))
+	in := w.input(m, s, p.Model, budget-tokens.Text(addition))
 	if m, err = w.reach(ctx, s, m, &in, p.Explain); err != nil {
 		return none, nil, err
 	}
@@ -94,7 +94,7 @@ func (w *windows) empty(p contextengine.AssembleParams) contextengine.AssembleRe
 	if p.TokenBudget != nil {
 		budget = *p.TokenBudget
 	}
-	plan := window.Build(w.input(&material{epoch: 1, state: events.FirstState()}, store.Session{}, budget))
+	plan := window.Build(w.input(&material{epoch: 1, state: events.FirstState()}, store.Session{}, p.Model, budget))
 	return contextengine.AssembleResult{
 		Messages: []json.RawMessage{}, Epoch: 1,
 		ContextProjection: &contextengine.ContextProjection{Mode: "per_turn", Epoch: plan.EpochLabel, Fingerprint: plan.Fingerprint},
@@ -128,10 +128,10 @@ func (w *windows) budget(ctx context.Context, p contextengine.AssembleParams, s 
 	}
 }
 
-func (w *windows) input(m *material, s store.Session, budget int) window.Input {
+func (w *windows) input(m *material, s store.Session, model string, budget int) window.Input {
 	in := window.Input{
 		Params: window.Params{
-			Budget: budget, FactorMilli: m.state.FactorMilli, Dialect: s.Dialect, PolicyHash: policyVersion,
+			Budget: budget, FactorMilli: factor(&m.state, model), Dialect: s.Dialect, PolicyHash: policyVersion,
 		},
 		Epoch: m.epoch, Entries: m.entries, Older: m.older,
 	}
@@ -218,7 +218,7 @@ func (w *windows) answer(s store.Session, m *material, p contextengine.AssembleP
 		Model  string `json:"model,omitempty"`
 		Policy string `json:"policy"`
 		Factor int    `json:"factorMilli"`
-	}{budget, p.Model, policyVersion, m.state.FactorMilli})
+	}{budget, p.Model, policyVersion, factor(&m.state, p.Model)})
 	if err != nil {
 		return nil
 	}

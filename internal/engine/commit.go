@@ -82,6 +82,7 @@ func (c *Compactor) step(j *job, out compact.Outcome, cur store.Session, state e
 	}
 	live := out.LiveSeqs(seqOf)
 	next := state
+	next.FactorMilli, next.Factors = j.state.FactorMilli, j.state.Factors
 	next.Live = make([]events.LiveSummary, len(live))
 	for i, seq := range live {
 		next.Live[i] = known[seq]

@@ -96,8 +96,10 @@ func (c *Compactor) Owed(ctx context.Context, s store.Session, budget int) (cont
 type job struct {
 	view    store.View
 	entries []window.Entry
-	plan    compact.Plan
-	forced  bool
+	// state is the view's with what the newest calls teach of token counts.
+	state  events.State
+	plan   compact.Plan
+	forced bool
 }
 
 func (c *Compactor) run(ctx context.Context, p contextengine.CompactParams, epoch int64) (contextengine.CompactResult, error) {
@@ -111,6 +113,9 @@ func (c *Compactor) run(ctx context.Context, p contextengine.CompactParams, epoc
 	}
 	j := &job{view: v}
 	if j.entries, err = c.uncovered(ctx, v); err != nil {
+		return none, err
+	}
+	if j.state, err = c.calibrate(ctx, v, j.entries); err != nil {
 		return none, err
 	}
 	var stop compact.Stop
@@ -170,7 +175,7 @@ func (c *Compactor) planInput(j *job, p contextengine.CompactParams) compact.Pla
 	}
 	in := compact.PlanInput{
 		Epoch: v.Epoch, Policy: c.cfg.Policy, Budget: budget, Force: p.Force,
-		FactorMilli: v.State.FactorMilli, CompactedAt: v.State.ForcedAt,
+		FactorMilli: j.state.FactorMilli, CompactedAt: v.State.ForcedAt,
 		Entries: make([]compact.Entry, len(j.entries)),
 	}
 	for i, e := range j.entries {
@@ -182,7 +187,8 @@ func (c *Compactor) planInput(j *job, p contextengine.CompactParams) compact.Pla
 		})
 	}
 	if p.CurrentTokenCount != nil {
-		in.Target = net(budget, *p.CurrentTokenCount, int(v.LiveTokens()))
+		ours := v.State.LiveTokens(v.LeafOffset) * int64(j.state.FactorMilli) / 1000
+		in.Target = net(budget, *p.CurrentTokenCount, int(ours))
 		in.Force = in.Force || *p.CurrentTokenCount > budget
 	}
 	return in

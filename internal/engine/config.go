@@ -28,6 +28,7 @@ type Log interface {
 	Bodies(ctx context.Context, tenant string, sid uuid.UUID, seqs []int64) (map[int64][]byte, error)
 	Recorded(ctx context.Context, tenant string, sid uuid.UUID, seqs []int64) (map[int64]store.Recorded, error)
 	Caller(ctx context.Context, tenant string, sid uuid.UUID, callID string, before int64) (window.Entry, error)
+	EventsOfType(ctx context.Context, tenant string, sid uuid.UUID, t events.Type, after, upto int64, limit int) ([]events.Event, error)
 	NewestOfType(ctx context.Context, tenant string, sid uuid.UUID, t events.Type, upto int64) (seq int64, body []byte, err error)
 	MessageHashes(ctx context.Context, tenant string, sid uuid.UUID, after int64, limit int) ([]store.MessageHash, error)
 	Parents(ctx context.Context, tenant string, sid uuid.UUID, upto, after int64, limit int) ([]store.Parent, error)

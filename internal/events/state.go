@@ -32,8 +32,11 @@ type State struct {
 	// FloorOffset is the running token total before the first message of Path.
 	FloorOffset int64 `json:"floorOffset,omitempty"`
 	// Live are the summaries that stand in the window, oldest first.
-	Live        []LiveSummary `json:"live,omitempty"`
-	FactorMilli int           `json:"factorMilli"`
+	Live []LiveSummary `json:"live,omitempty"`
+	// FactorMilli calibrates token estimates for the session's newest model, in
+	// thousandths; Factors for each model of which enough was reported.
+	FactorMilli int            `json:"factorMilli"`
+	Factors     map[string]int `json:"factors,omitempty"`
 	// Cause is why this epoch began; empty in the first one.
 	Cause Cause `json:"cause,omitempty"`
 	// Base is the epoch whose set of summaries an undo would restore; 0 when

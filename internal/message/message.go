@@ -109,6 +109,8 @@ type Message struct {
 	// PromptTokens is the prompt size that the message's own usage reports; 0
 	// when absent.
 	PromptTokens int
+	// Model is the model that wrote an assistant message, where it says so.
+	Model string
 }
 
 // Facts are what the log keeps beside a body, so that windows are planned

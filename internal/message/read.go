@@ -13,7 +13,7 @@ type envelope struct {
 	toolCalls, functionCall, refusal                 []byte
 	callID, callIDs, toolName, name                  []byte
 	isError, exclude, stop, timestamp                []byte
-	usage, responseID, entryKey, provenance          []byte
+	usage, responseID, entryKey, provenance, model   []byte
 	command, output, exitCode, summary               []byte
 	openclaw, openai, anthropic, members, hasContent bool
 }
@@ -79,6 +79,8 @@ func (e *envelope) collect(s *scanner) {
 			e.timestamp, e.openclaw = v, true
 		case "usage":
 			e.usage = v
+		case "model":
+			e.model = v
 		case "responseId":
 			e.responseID, e.openclaw = v, true
 		case "idempotencyKey":
@@ -107,6 +109,7 @@ func (e *envelope) message(body []byte) Message {
 		ResponseID:   stringOf(e.responseID),
 		EntryKey:     stringOf(e.entryKey),
 		PromptTokens: promptTokens(e.usage),
+		Model:        stringOf(e.model),
 	}
 	c := content{dialects: &dialectMarks{openclaw: e.openclaw, openai: e.openai, anthropic: e.anthropic}}
 	role := stringOf(e.role)
