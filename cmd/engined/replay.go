@@ -1,0 +1,312 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/client"
+	"github.com/engined/engined/internal/compact"
+	"github.com/engined/engined/internal/config"
+	"github.com/engined/engined/internal/engine"
+	"github.com/engined/engined/internal/message"
+	"github.com/engined/engined/internal/replay"
+)
+
+func (c *cli) replay() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "replay KEY", Short: "Run a session again under other policies and compare", Args: oneArg,
+		Long: words(
+			"Read a session from a node, run it again here on a private Postgres for each policy, and show side by side what its",
+			"windows cost and keep: the node and the session are not touched. A policy is a name and what differs from the defaults:\n\n",
+			"  engined replay KEY --policy now --policy 'late:threshold=0.9,target=0.6' --policy 'never:compaction=off'\n\n",
+			"Its keys: budget, threshold, target, tail, chunk, fan-in, compaction=on|off, engine=lossless|legacy.",
+		),
+	}
+	asJSON := jsonFlag(cmd)
+	policies := cmd.Flags().StringArray("policy", []string{"default", "never:compaction=off"}, "a policy, NAME[:KEY=VALUE,…]; may be repeated")
+	budget := cmd.Flags().Int("budget", 0, "token budget; by default the session's own, else the configured default")
+	model := cmd.Flags().String("model", "", "count tokens for this model")
+	scope := config.General | config.Client | config.Working
+	return c.command(cmd, scope, devDefaults, func(ctx context.Context, cfg config.Config, args []string) error {
+		var all []*replayPolicy
+		for _, text := range *policies {
+			p, err := parsePolicy(text, cfg, *budget)
+			if err != nil {
+				return usageError{fmt.Errorf("--policy %s: %w", text, err)}
+			}
+			all = append(all, p)
+		}
+		steps, err := c.recorded(ctx, cfg, args[0], all)
+		if err != nil {
+			return err
+		}
+		if err := c.runReplays(ctx, cfg, steps, *model, all); err != nil {
+			return err
+		}
+		if *asJSON {
+			return printJSON(c.out, struct {
+				SessionKey string          `json:"sessionKey"`
+				Policies   []*replayPolicy `json:"policies"`
+			}{args[0], all})
+		}
+		return c.printReplays(all)
+	})
+}
+
+// replayPolicy is one of the sides and what became of it.
+type replayPolicy struct {
+	Name   string         `json:"name"`
+	Engine string         `json:"engine"`
+	Budget int            `json:"budget"`
+	Never  bool           `json:"neverCompacts,omitempty"`
+	Policy compact.Policy `json:"policy"`
+	Result replay.Result  `json:"result"`
+}
+
+func parsePolicy(text string, cfg config.Config, budget int) (*replayPolicy, error) {
+	name, settings, _ := strings.Cut(text, ":")
+	p := &replayPolicy{Name: name, Engine: "lossless", Budget: budget, Policy: compact.Policy{
+		Threshold: cfg.CompactionThreshold, TargetShare: cfg.CompactionTarget, TailShare: cfg.CompactionTail,
+	}}
+	for setting := range strings.SplitSeq(settings, ",") {
+		if setting == "" {
+			continue
+		}
+		key, value, _ := strings.Cut(setting, "=")
+		if err := p.set(strings.TrimSpace(key), strings.TrimSpace(value)); err != nil {
+			return nil, err
+		}
+	}
+	p.Policy.SoftThreshold = 0.8 * p.Policy.Threshold
+	p.Policy = p.Policy.WithDefaults()
+	return p, p.Policy.Validate()
+}
+
+func (p *replayPolicy) set(key, value string) error {
+	number := func(into *int) error {
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 {
+			return fmt.Errorf("%s: %q is not a whole number above 0", key, value)
+		}
+		*into = n
+		return nil
+	}
+	part := func(into *float64) error {
+		f, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(f > 0 && f <= 1) {
+			return fmt.Errorf("%s: %q is not a part between 0 and 1", key, value)
+		}
+		*into = f
+		return nil
+	}
+	switch key {
+	case "budget":
+		return number(&p.Budget)
+	case "chunk":
+		return number(&p.Policy.ChunkTokens)
+	case "fan-in":
+		return number(&p.Policy.FanIn)
+	case "threshold":
+		return part(&p.Policy.Threshold)
+	case "target":
+		return part(&p.Policy.TargetShare)
+	case "tail":
+		return part(&p.Policy.TailShare)
+	case "compaction":
+		p.Never = value == "off"
+		if value != "on" && value != "off" {
+			return fmt.Errorf("compaction: %q is neither on nor off", value)
+		}
+	case "engine":
+		p.Engine = value
+		if value != "lossless" && value != "legacy" {
+			return fmt.Errorf("engine: %q is neither lossless nor legacy", value)
+		}
+	default:
+		return fmt.Errorf("unknown key %q", key)
+	}
+	return nil
+}
+
+// recorded reads the session, and its budget for the policies that name none.
+func (c *cli) recorded(ctx context.Context, cfg config.Config, key string, all []*replayPolicy) ([]replay.Step, error) {
+	cl, err := node(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer cl.Close()
+	s, err := cl.Session(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range all {
+		if p.Budget == 0 {
+			p.Budget = int(s.TokenBudget)
+		}
+		if p.Budget == 0 {
+			p.Budget = cfg.DefaultTokenBudget
+		}
+	}
+	var steps []replay.Step
+	users := make(map[int64]bool)
+	n := c.counting("events read")
+	err = eachEvent(ctx, cl, key, func(e client.Event) error {
+		step, ok, err := stepOf(e)
+		if ok {
+			users[e.Seq] = e.Role == "user"
+			steps = append(steps, step)
+		}
+		n.at(int(e.Seq), int(s.Head))
+		return err
+	})
+	n.end()
+	if err == nil && len(steps) == 0 {
+		err = errors.New("the session holds nothing to replay")
+	}
+	return replay.WithTurns(steps, func(s replay.Step) bool { return users[s.Seq] }), err
+}
+
+// stepOf is what a host did; what the engine itself wrote is left to the policy.
+func stepOf(e client.Event) (replay.Step, bool, error) {
+	step := replay.Step{Seq: e.Seq}
+	switch e.Type {
+	case "message.appended":
+		step.Message, step.Heartbeat, step.Reply = e.Message, e.IsHeartbeat, e.Role == "assistant"
+	case "turn.completed":
+		step.Kind = replay.TurnEnd
+	case "session.reset":
+		step.Kind = replay.Reset
+		err := targetOf(e, "keepFrom", &step.Target)
+		return step, true, err
+	case "leaf.moved":
+		step.Kind = replay.Rewind
+		err := targetOf(e, "to", &step.Target)
+		return step, true, err
+	default:
+		return step, false, nil
+	}
+	return step, true, nil
+}
+
+// targetOf reads a seq out of what an event says; absent is 0.
+func targetOf(e client.Event, name string, into *int64) error {
+	var data map[string]json.RawMessage
+	if err := json.Unmarshal(e.Data, &data); err != nil {
+		return fmt.Errorf("event %d: %w", e.Seq, err)
+	}
+	if raw, ok := data[name]; ok {
+		return json.Unmarshal(raw, into)
+	}
+	return nil
+}
+
+// runReplays starts a private Postgres and runs policy after policy on it.
+func (c *cli) runReplays(ctx context.Context, cfg config.Config, steps []replay.Step, model string, all []*replayPolicy) (err error) {
+	dir, err := os.MkdirTemp("", "engined-replay-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	// Postgres may run as another user, who has to get in.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return err
+	}
+	cfg.Data, cfg.DatabaseURL = filepath.Join(dir, "data"), ""
+	a := NewApp(cfg, Roles{Private: true, Fast: true}, c.logger(cfg))
+	if err := a.Start(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.Close()) }()
+	for i, p := range all {
+		n := c.counting(p.Name)
+		if p.Result, err = p.run(ctx, a, replay.Options{
+			Session: contextengine.Session{Tenant: fmt.Sprintf("replay-%d", i), SessionKey: "replay"},
+			Budget:  p.Budget, Model: model,
+			Progress: func(done int) { n.at(done, len(steps)) },
+		}, steps); err != nil {
+			return fmt.Errorf("policy %s: %w", p.Name, err)
+		}
+		n.end()
+	}
+	return nil
+}
+
+func (p *replayPolicy) run(ctx context.Context, a *App, o replay.Options, steps []replay.Step) (replay.Result, error) {
+	cfg := engine.Config{
+		Log: a.store, Policy: p.Policy, DefaultBudget: p.Budget, Logger: a.log,
+		Limits: message.Limits{Bytes: int(a.cfg.MaxMessageBytes), Depth: a.cfg.MaxNesting},
+	}
+	var e replay.Engine
+	lossless := engine.NewLossless(cfg)
+	defer func() { _ = lossless.Dispose(context.WithoutCancel(ctx)) }() // answers of a database that goes away
+	e = lossless
+	if p.Engine == "legacy" {
+		legacy := engine.NewLegacy(cfg, nil)
+		defer func() { _ = legacy.Dispose(context.WithoutCancel(ctx)) }()
+		e = legacy
+	}
+	if p.Never {
+		e = never{e}
+	}
+	return replay.Run(ctx, e, steps, o)
+}
+
+// never is an engine that trims and does not compact.
+type never struct{ replay.Engine }
+
+func (n never) Compact(context.Context, contextengine.CompactParams) (contextengine.CompactResult, error) {
+	return contextengine.CompactResult{OK: true, Reason: "nothing to compact"}, nil
+}
+
+func (c *cli) printReplays(all []*replayPolicy) error {
+	heads := []column{left("")}
+	for _, p := range all {
+		heads = append(heads, right(p.Name))
+	}
+	t := newTable(c.out, heads...)
+	for _, line := range []struct {
+		title string
+		value func(p *replayPolicy) string
+	}{
+		{"budget", func(p *replayPolicy) string { return thousands(p.Budget) }},
+		{"model calls", func(p *replayPolicy) string { return thousands(p.Result.Calls) }},
+		{"tokens of all windows", func(p *replayPolicy) string { return thousands(p.Result.Tokens) }},
+		{"largest window", func(p *replayPolicy) string { return thousands(p.Result.MaxTokens) }},
+		{"reusable bytes", func(p *replayPolicy) string { return fmt.Sprintf("%.1f %%", 100*p.Result.ReusedShare) }},
+		{"tokens new or billed again", func(p *replayPolicy) string { return thousands(p.Result.FreshTokens) }},
+		{"prefix changes", func(p *replayPolicy) string {
+			n := 0
+			for _, b := range p.Result.Breaks {
+				n += b
+			}
+			return thousands(n)
+		}},
+		{"compactions", func(p *replayPolicy) string { return thousands(p.Result.Compactions) }},
+		{"summaries written", func(p *replayPolicy) string { return thousands(p.Result.SummaryCalls) }},
+		{"calls over the budget", func(p *replayPolicy) string { return thousands(p.Result.OverBudget) }},
+		{"messages left out, mean", func(p *replayPolicy) string {
+			return fmt.Sprintf("%.1f", float64(p.Result.LeftOut)/float64(max(p.Result.Calls, 1)))
+		}},
+		{"messages left out, most", func(p *replayPolicy) string { return thousands(p.Result.MaxLeftOut) }},
+		{"at the end: tokens", func(p *replayPolicy) string { return thousands(p.Result.LastTokens) }},
+		{"at the end: messages shown", func(p *replayPolicy) string { return thousands(p.Result.Shown) }},
+		{"at the end: summaries", func(p *replayPolicy) string { return thousands(p.Result.Summaries) }},
+		{"at the end: left out", func(p *replayPolicy) string { return thousands(p.Result.LastLeft) }},
+	} {
+		cells := []string{line.title}
+		for _, p := range all {
+			cells = append(cells, line.value(p))
+		}
+		t.row(cells...)
+	}
+	return t.flush()
+}

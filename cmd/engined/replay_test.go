@@ -1,0 +1,81 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// chat is a conversation of so many turns; each reply tells its prompt.
+func chat(turns int) string {
+	var rows []string
+	for i := range turns {
+		rows = append(rows,
+			fmt.Sprintf(`{"role":"user","content":"Question %d. %s"}`, i, strings.Repeat("It is about the same file again. ", 12)),
+			fmt.Sprintf(`{"role":"assistant","content":"Answer %d. %s","usage":{"prompt_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d}}}`,
+				i, strings.Repeat("The file is as it should be. ", 12), 1000+100*i, 50*i))
+	}
+	return "[" + strings.Join(rows, ",") + "]"
+}
+
+func TestLookingAtWhatWindowsCost(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts Postgres twice")
+	}
+	file := filepath.Join(t.TempDir(), "chat.json")
+	writeFile(t, file, chat(20))
+	dev := serve(t, "dev", "--listen", "127.0.0.1:0", "--data", filepath.Join(reachable(t), "data"))
+	engined(t, "import", file, "--session", "s", "--url", dev.url).ok(t)
+
+	report := engined(t, "cache-report", "s", "--url", dev.url, "--budget", "1000").ok(t)
+	for _, want := range []string{"20 model calls", "a trim step", "39,000 tokens, 9,500 of them from its cache (24.4 %)"} {
+		if !strings.Contains(report.out, want) {
+			t.Errorf("the cache report does not say %q:\n%s", want, report.out)
+		}
+	}
+	var cost struct {
+		Totals struct{ Calls int } `json:"totals"`
+		Calls  []struct{ Seq int64 }
+	}
+	if err := json.Unmarshal([]byte(engined(t, "cache-report", "s", "--json", "--last", "3", "--url", dev.url).ok(t).out), &cost); err != nil {
+		t.Fatal(err)
+	}
+	if cost.Totals.Calls != 3 || len(cost.Calls) != 3 || cost.Calls[2].Seq != 39 {
+		t.Errorf("the newest three calls: %+v", cost)
+	}
+
+	if got := engined(t, "diff", "s", "--from", "40", "--url", dev.url).ok(t); !strings.Contains(got.out, "The windows are the same.") {
+		t.Errorf("a window and itself:\n%s", got.out)
+	}
+	grown := engined(t, "diff", "s", "--from", "38", "--url", dev.url).ok(t)
+	if !strings.Contains(grown.out, "… 38 messages in both") || !strings.Contains(grown.out, "+   39  user") || !strings.Contains(grown.out, "Both begin with the same 38 messages.") {
+		t.Errorf("two messages later:\n%s", grown.out)
+	}
+	trimmed := engined(t, "diff", "s", "--to-budget", "1000", "--url", dev.url).ok(t)
+	if !strings.Contains(trimmed.out, "-    1  user") || !strings.Contains(trimmed.out, "Both begin with the same 0 messages.") {
+		t.Errorf("a smaller budget:\n%s", trimmed.out)
+	}
+
+	replayed := engined(t, "replay", "s", "--url", dev.url, "--budget", "1500", "--policy", "now", "--policy", "never:compaction=off").ok(t)
+	for _, want := range []string{"now", "never", "model calls", "compactions"} {
+		if !strings.Contains(replayed.out, want) {
+			t.Errorf("the replay does not say %q:\n%s", want, replayed.out)
+		}
+	}
+	if got := engined(t, "events", "s", "--url", dev.url, "--json").ok(t); strings.Contains(got.out, "summary.created") {
+		t.Error("a replay wrote into the session")
+	}
+	for args, want := range map[string]string{
+		"replay s --policy x:budget=none":    "is not a whole number",
+		"replay s --policy x:threshold=1.5":  "is not a part between 0 and 1",
+		"replay s --policy x:moon=1":         `unknown key "moon"`,
+		"replay s --policy x:threshold=0.01": "threshold is 0.01",
+	} {
+		if got := engined(t, append(strings.Fields(args), "--url", dev.url)...); got.code != exitUsage || !strings.Contains(got.err, want) {
+			t.Errorf("engined %s: %d %s", args, got.code, got.err)
+		}
+	}
+}
