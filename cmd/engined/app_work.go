@@ -49,6 +49,9 @@ func (a *App) makeEngines(ctx context.Context) error {
 		Limits: message.Limits{Bytes: int(a.cfg.MaxMessageBytes), Depth: a.cfg.MaxNesting},
 		Logger: a.log,
 	}
+	for _, w := range a.cfg.ModelWindows() {
+		cfg.Models = append(cfg.Models, engine.ModelWindow(w))
+	}
 	if err := cfg.Policy.WithDefaults().Validate(); err != nil {
 		return err
 	}

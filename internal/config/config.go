@@ -23,6 +23,7 @@ type Config struct {
 	EngineTimeout      time.Duration
 	EngineTimeoutList  []string
 	DefaultTokenBudget int
+	ModelWindowList    []string
 	MaxMessageBytes    int64
 	MaxBatchBytes      int64
 	MaxBatchMessages   int

@@ -113,6 +113,8 @@ func sample(o Option) string {
 		return "a=http://example.com:9,b=https://example.com/x"
 	case "durations":
 		return "assemble=1s,ingest=2s"
+	case "models":
+		return "a*=1000:10,b=20"
 	case "url":
 		return "http://example.com:9"
 	case "host:port":

@@ -57,6 +57,11 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return count(&c.DefaultTokenBudget, 1, math.MaxInt32) },
 		},
 		{
+			Name: "model-windows", Scope: Node | Working,
+			Usage: "budgets for sessions whose host names the model but no budget, as MODEL=WINDOW:RESERVE (claude-*=200000:16000), separated by commas; the first match counts, the reserve is kept for the answer and the host's own part of the prompt",
+			bind:  func(c *Config) Value { return list(&c.ModelWindowList, "models", checkModelWindow) },
+		},
+		{
 			Name: "request-timeout", Default: "30s", Scope: Node,
 			Usage: "longest time for a call",
 			bind:  func(c *Config) Value { return duration(&c.RequestTimeout) },

@@ -90,7 +90,7 @@ func (w *windows) assemble(ctx context.Context, p contextengine.AssembleParams) 
 // empty is the window of a session that nobody has written to: that of the
 // first epoch, without messages. Asking creates nothing.
 func (w *windows) empty(p contextengine.AssembleParams) contextengine.AssembleResult {
-	budget := w.cfg.DefaultBudget
+	budget := w.fallback(p.Model)
 	if p.TokenBudget != nil {
 		budget = *p.TokenBudget
 	}
@@ -101,7 +101,16 @@ func (w *windows) empty(p contextengine.AssembleParams) contextengine.AssembleRe
 	}
 }
 
-// budget is the caller's, else what the newest turn reported, else the default.
+// fallback is the budget of a call without one in a session without one.
+func (w *windows) fallback(model string) int {
+	if n := w.cfg.modelBudget(model); n > 0 {
+		return n
+	}
+	return w.cfg.DefaultBudget
+}
+
+// budget is the caller's, else what the newest turn reported, else the model's,
+// else the default.
 func (w *windows) budget(ctx context.Context, p contextengine.AssembleParams, s store.Session, head int64) (int, error) {
 	if p.TokenBudget != nil {
 		return *p.TokenBudget, nil
@@ -110,12 +119,12 @@ func (w *windows) budget(ctx context.Context, p contextengine.AssembleParams, s 
 		if s.TokenBudget > 0 {
 			return int(s.TokenBudget), nil
 		}
-		return w.cfg.DefaultBudget, nil
+		return w.fallback(p.Model), nil
 	}
 	for upto := head; ; {
 		seq, body, err := w.cfg.Log.NewestOfType(ctx, s.Tenant, s.SID, events.TurnCompleted, upto)
 		if err != nil || seq == 0 {
-			return w.cfg.DefaultBudget, err
+			return w.fallback(p.Model), err
 		}
 		var b events.TurnCompletedBody
 		if err := json.Unmarshal(body, &b); err != nil {

@@ -56,7 +56,9 @@ type Config struct {
 	Policy     compact.Policy
 	// DefaultBudget serves sessions that never reported one, in tokens.
 	DefaultBudget int
-	Limits        message.Limits
+	// Models give a budget to sessions whose host tells the model but no budget.
+	Models []ModelWindow
+	Limits message.Limits
 	// MaxBatch is the most messages of one call.
 	MaxBatch int
 	// CacheBytes bounds the bodies that a node keeps between assembles.

@@ -21,7 +21,7 @@ func (w *writer) commitTurn(ctx context.Context, p contextengine.CommitTurnParam
 	if len(p.Messages) == 0 {
 		return none, &contextengine.InvalidError{Field: "messages", Reason: "at least one message"}
 	}
-	report, err := reportOf(p.TokenBudget, p.Usage, p.RuntimeContext)
+	report, err := w.report(p.TokenBudget, p.Usage, p.RuntimeContext)
 	if err != nil {
 		return none, err
 	}
@@ -67,7 +67,7 @@ func (w *writer) afterTurn(ctx context.Context, p contextengine.AfterTurnParams)
 			Reason: fmt.Sprintf("between 0 and the number of messages (%d)", len(p.Messages)),
 		}
 	}
-	report, err := reportOf(p.TokenBudget, p.Usage, p.RuntimeContext)
+	report, err := w.report(p.TokenBudget, p.Usage, p.RuntimeContext)
 	if err != nil {
 		return none, err
 	}
@@ -134,8 +134,9 @@ func newChain(seed []byte) link { return sha256.Sum256(seed) }
 
 func (l link) next(hash [32]byte) link { return sha256.Sum256(append(l[:], hash[:]...)) }
 
-// reportOf gathers what the host said of its budget and the model call.
-func reportOf(budget *int, usage *contextengine.Usage, rc *contextengine.RuntimeContext) (events.TurnCompletedBody, error) {
+// report gathers what the host said of its budget and the model call. Where it
+// names a model and no budget, the model's is meant.
+func (w *writer) report(budget *int, usage *contextengine.Usage, rc *contextengine.RuntimeContext) (events.TurnCompletedBody, error) {
 	var r events.TurnCompletedBody
 	if budget == nil && rc != nil && rc.TokenBudget != nil {
 		budget = rc.TokenBudget
@@ -151,6 +152,9 @@ func reportOf(budget *int, usage *contextengine.Usage, rc *contextengine.Runtime
 	}
 	if rc != nil {
 		r.Model = rc.ModelID
+	}
+	if r.TokenBudget == 0 {
+		r.TokenBudget = w.cfg.modelBudget(r.Model)
 	}
 	return r, nil
 }
