@@ -32,6 +32,14 @@ help: ## List the targets
 build: need-go ## Build bin/engined, a static binary
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/engined ./cmd/engined
 
+.PHONY: plugin
+plugin: ## Build the OpenClaw plugin: its client from the OpenAPI document, dist from src
+	plugins/openclaw/scripts/build.sh
+
+.PHONY: plugin-check
+plugin-check: ## Test the OpenClaw plugin; fail when its client or dist is stale
+	plugins/openclaw/scripts/build.sh check
+
 .PHONY: test
 test: need-go need-postgres ## Run all tests; PKG and ARGS narrow them
 	go test -timeout 10m $(ARGS) $(PKG)

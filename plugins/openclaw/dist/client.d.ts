@@ -1,0 +1,54 @@
+import { Breaker } from "./breaker.ts";
+import type { Answer, Body, Query, Route } from "./routes.ts";
+/** The service answered, and the answer is no. */
+export declare class ProblemError extends Error {
+    readonly status: number;
+    /** The slug at the end of the problem's type: `session-erased`, `stale-head`, … */
+    readonly slug: string;
+    /** Seconds after which the service wants to be asked again. */
+    readonly retryAfter: number | undefined;
+    constructor(status: number, slug: string, detail: string, retryAfter?: number);
+    /** Whether the same request will be refused for ever. */
+    get permanent(): boolean;
+}
+/**
+ * The problem in an error. By name, not by class: the host loads this plugin
+ * twice in one process, and the classes of the two are not the same.
+ */
+export declare function asProblem(error: unknown): ProblemError | undefined;
+/** The service did not answer: refused, cut off, too late, or known to be away. */
+export declare class AwayError extends Error {
+    constructor(why: string);
+}
+export interface CallOptions<R extends Route> {
+    /** Values of the path's placeholders besides `key`. */
+    path?: Record<string, string>;
+    query?: Query<R>;
+    body?: Body<R>;
+    /** Milliseconds for the call with all its retries. */
+    deadline: number;
+    signal?: AbortSignal;
+    /** Goes out even while the breaker is open. */
+    probe?: boolean;
+    /** Must not be sent twice. */
+    once?: boolean;
+}
+export interface ClientOptions {
+    baseUrl: string;
+    apiKey?: string;
+    breaker?: Breaker;
+    fetch?: typeof fetch;
+    random?: () => number;
+}
+export declare class Client {
+    #private;
+    readonly breaker: Breaker;
+    readonly baseUrl: string;
+    constructor(options: ClientOptions);
+    /**
+     * Makes a call. Rejects with a ProblemError for an answer that says no, an
+     * AwayError where none came, and the signal's reason after an abort.
+     */
+    call<R extends Route>(route: R, key: string, options: CallOptions<R>): Promise<Answer<R>>;
+}
+export declare function message(error: unknown): string;

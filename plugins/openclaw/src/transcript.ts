@@ -1,0 +1,112 @@
+// Reading the host's transcript: 2026.9.6 pages its database by cursor, 2026.6.11
+// has a JSONL file that is read whole. Both answer raw entries, with resets,
+// leaf moves and compactions among them.
+
+import { readFile } from "node:fs/promises";
+import { isAbsolute } from "node:path";
+import type { RawDelta, SessionParams } from "./host.ts";
+
+export interface Page {
+  entries: unknown[];
+  /** Where the next page begins. */
+  cursor: string;
+  more: boolean;
+}
+
+export interface Reader {
+  /**
+   * The page behind a cursor; null asks for the beginning. Answers "restart"
+   * where the cursor no longer fits, "later" where nothing can be read now.
+   */
+  read(cursor: string | null): Promise<Page | "restart" | "later">;
+}
+
+/** What this plugin uses of `openclaw/plugin-sdk/session-transcript-runtime`. */
+export interface TranscriptSDK {
+  readSessionTranscriptRawDelta?(params: Record<string, unknown>): Promise<RawDelta>;
+}
+
+const pageEvents = 500;
+const pageBytes = 4 * 1024 * 1024;
+
+/** Loads the host's SDK; undefined where this host has none of it. */
+export async function loadSDK(): Promise<TranscriptSDK | undefined> {
+  try {
+    // Resolved by the host's loader; a variable keeps the compiler from looking.
+    const name = "openclaw/plugin-sdk/session-transcript-runtime";
+    return (await import(name)) as TranscriptSDK;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A reader of the transcript that a call is about; undefined where there is none. */
+export async function openTranscript(
+  params: SessionParams,
+  sdk: () => Promise<TranscriptSDK | undefined> = loadSDK,
+): Promise<Reader | undefined> {
+  if (params.sessionFile && isAbsolute(params.sessionFile) && params.sessionFile.endsWith(".jsonl")) {
+    return fileReader(params.sessionFile);
+  }
+  const target = params.sessionTarget;
+  if (!target?.sessionId || !target.sessionKey) return undefined;
+  const read = (await sdk())?.readSessionTranscriptRawDelta;
+  if (!read) return undefined;
+  const base = {
+    agentId: target.agentId,
+    sessionId: target.sessionId,
+    sessionKey: target.sessionKey,
+    storePath: target.storePath,
+    ...(target.threadId ? { threadId: target.threadId } : {}),
+  };
+  return {
+    async read(cursor) {
+      const delta = await read({
+        ...base,
+        ...(cursor ? { cursor } : {}),
+        maxEvents: pageEvents,
+        maxBytes: pageBytes,
+      });
+      if (delta.kind === "reset") return "restart";
+      if (delta.kind !== "page") return "later";
+      return { entries: delta.events.map((e) => e.event), cursor: delta.cursor, more: delta.hasMore };
+    },
+  };
+}
+
+const fileCursor = /^jsonl:(\d+):(.*)$/;
+
+/**
+ * Reads a transcript file. Its cursor says how many entries were read and which
+ * was the last, so that a file that was rewritten is read from the beginning.
+ */
+export function fileReader(path: string): Reader {
+  return {
+    async read(cursor) {
+      let text: string;
+      try {
+        text = await readFile(path, "utf8");
+      } catch {
+        return "later";
+      }
+      const all: { id?: string }[] = [];
+      for (const line of text.split("\n")) {
+        if (line.trim() === "") continue;
+        try {
+          all.push(JSON.parse(line) as { id?: string });
+        } catch {
+          // A line that is being written, or was cut off by a crash.
+        }
+      }
+      let from = 0;
+      if (cursor !== null) {
+        const at = fileCursor.exec(cursor);
+        from = at ? Number(at[1]) : -1;
+        if (from < 0 || from > all.length || (from > 0 && (all[from - 1]?.id ?? "") !== at![2])) return "restart";
+      }
+      const entries = all.slice(from, from + pageEvents);
+      const end = from + entries.length;
+      return { entries, cursor: `jsonl:${end}:${all[end - 1]?.id ?? ""}`, more: end < all.length };
+    },
+  };
+}
