@@ -35,6 +35,12 @@ type CompactParams struct {
 	CustomInstructions string `json:"customInstructions,omitempty"`
 	// DryRun answers with the plan and writes nothing.
 	DryRun bool `json:"dryRun,omitempty"`
+	// RotateSession asks for a successor: a new host session id, under the same
+	// key, for what follows the compaction. The native runtime heeds it; others may.
+	RotateSession bool `json:"rotateSession,omitempty"`
+	// Runtime is the host's own compaction, for engines that delegate to it; see
+	// DelegateCompaction. A host behind a network has none.
+	Runtime CompactionRuntime `json:"-"`
 }
 
 // CompactResult answers Compact. Reasons of calls that did nothing are in the

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -45,6 +46,7 @@ func (a *App) makeEngines(ctx context.Context) error {
 			Threshold: a.cfg.CompactionThreshold, SoftThreshold: 0.8 * a.cfg.CompactionThreshold,
 			TargetShare: a.cfg.CompactionTarget, TailShare: a.cfg.CompactionTail,
 		},
+		RollingTurns:  a.cfg.RollingTurns,
 		DefaultBudget: a.cfg.DefaultTokenBudget, MaxBatch: a.cfg.MaxBatchMessages,
 		Limits: message.Limits{Bytes: int(a.cfg.MaxMessageBytes), Depth: a.cfg.MaxNesting},
 		Logger: a.log,
@@ -59,7 +61,9 @@ func (a *App) makeEngines(ctx context.Context) error {
 	a.onClose("lossless engine", a.engine.Dispose)
 	legacy := engine.NewLegacy(cfg, nil)
 	a.onClose("legacy engine", legacy.Dispose)
-	return a.fillSlot(ctx, a.engine, legacy)
+	rolling := engine.NewRolling(cfg)
+	a.onClose("rolling engine", rolling.Dispose)
+	return a.fillSlot(ctx, a.engine, legacy, rolling)
 }
 
 // fillSlot registers the built-in engines and has the configured one serve.
@@ -96,10 +100,14 @@ func (a *App) fillSlot(ctx context.Context, builtin ...contextengine.Engine) err
 // limits on time are beyond the guard's, which has the say.
 func (a *App) remoteEngine(e config.RemoteEngine) engine.Registration {
 	return engine.Registration{
-		ID: e.ID, Owner: "remote:" + e.ID,
+		ID: e.ID, Owner: cmp.Or(e.Owner, "remote:"+e.ID), Deadlines: engine.Deadlines{Call: e.Timeout},
 		Factory: func(ctx context.Context) (contextengine.Engine, error) {
+			token, err := e.Token(os.LookupEnv)
+			if err != nil {
+				return nil, err
+			}
 			return remote.Connect(ctx, remote.Config{
-				URL: e.URL, Timeout: a.cfg.RequestTimeout, CompactTimeout: a.cfg.CompactTimeout + compactMargin,
+				URL: e.URL, Token: token, Timeout: a.cfg.RequestTimeout, CompactTimeout: a.cfg.CompactTimeout + compactMargin,
 				MaxAnswerBytes: a.cfg.MaxBatchBytes, MaxMessages: a.cfg.MaxBatchMessages,
 			})
 		},
@@ -130,7 +138,7 @@ func (a *App) startWorker(context.Context) error {
 	}
 	host, _ := os.Hostname() // a name only
 	w := worker.New(worker.Config{
-		Debts: a.store, Bus: a.bus, Compactor: a.engine.Compactor, Concurrency: a.cfg.WorkerConcurrency,
+		Debts: a.store, Bus: a.bus, Compactor: a.slot, Concurrency: a.cfg.WorkerConcurrency,
 		SweepInterval: a.cfg.SweepInterval, SweepLease: a.cfg.SweepLease,
 		Consume: bus.ConsumeOptions{AckWait: a.cfg.AckWait},
 		Name:    fmt.Sprintf("%s-%d", host, os.Getpid()), Logger: a.log,

@@ -50,7 +50,7 @@ func TestAnUnknownEngineCostsNoTurn(t *testing.T) {
 
 func TestTheConfiguredEngineServes(t *testing.T) {
 	t.Parallel()
-	for setting, want := range map[string]string{"lossless": "lossless", "none": "legacy"} {
+	for setting, want := range map[string]string{"lossless": "lossless", "rolling": "rolling", "none": "legacy"} {
 		n := serve(t, "serve", "--listen", "127.0.0.1:0", "--engine", setting, "--database-url", testdb.Empty(t), "--nats-url", "nats://127.0.0.1:1")
 		if got := engined(t, "engines", "--json", "--url", n.url).ok(t); !strings.Contains(got.out, `"serving":"`+want+`"`) {
 			t.Errorf("slot %s: %s", setting, got.out)
@@ -147,10 +147,41 @@ func TestARemoteEngineServesUntilItIsAway(t *testing.T) {
 
 func TestRemoteEnginesDoNotTakeBuiltInIDs(t *testing.T) {
 	t.Parallel()
-	for _, id := range []string{"legacy", "lossless"} {
+	for _, id := range []string{"legacy", "lossless", "rolling"} {
 		got := engined(t, "serve", "--listen", "127.0.0.1:0", "--engines", id+"=http://127.0.0.1:1", "--database-url", testdb.Empty(t), "--nats-url", "nats://127.0.0.1:1")
 		if got.code != exitFailure || !strings.Contains(got.err, id) {
 			t.Errorf("%s: %+v", id, got)
 		}
+	}
+}
+
+// TestANodeIsAnotherNodesRemoteEngine: its log holds the sessions, and its key is
+// good for its own tenant alone.
+func TestANodeIsAnotherNodesRemoteEngine(t *testing.T) {
+	t.Setenv("FAR_TOKEN", "far-token")
+	const nowhere = "nats://127.0.0.1:1"
+	far := serve(t, "serve", "--listen", "127.0.0.1:0", "--keys", "far-token=acme", "--database-url", testdb.Empty(t), "--nats-url", nowhere)
+	near := serve(t, "serve", "--listen", "127.0.0.1:0", "--keys", "near-token=acme,other=umbrella", "--engine", "far",
+		"--engines", "far="+far.url+";owner=acme-team;token-env=FAR_TOKEN;timeout=5s", "--database-url", testdb.Empty(t), "--nats-url", nowhere)
+	cl, there := clientOf(t, near.url, "near-token"), clientOf(t, far.url, "far-token")
+	if _, err := cl.IngestBatch(t.Context(), "s", conversation(3), nil); err != nil {
+		t.Fatal(err)
+	}
+	_, want, err := there.Assemble(t.Context(), "s", contextengine.AssembleParams{})
+	if err != nil || !strings.Contains(string(want), "Question 2") {
+		t.Fatalf("%s, %v", want, err)
+	}
+	if _, got, err := cl.Assemble(t.Context(), "s", contextengine.AssembleParams{}); err != nil || string(got) != string(want) {
+		t.Errorf("%s, %v", got, err)
+	}
+	if got := engined(t, "engines", "--url", near.url, "--key", "near-token").ok(t); !strings.Contains(got.out, "acme-team") || !strings.Contains(got.out, "engined lossless") {
+		t.Errorf("engines: %s", got.out)
+	}
+	// The far key is not umbrella's: its sessions stay here, with the default engine.
+	if _, err := clientOf(t, near.url, "other").IngestBatch(t.Context(), "s", conversation(9), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, got, err := there.Assemble(t.Context(), "s", contextengine.AssembleParams{}); err != nil || string(got) != string(want) {
+		t.Errorf("another tenant's messages are there: %s, %v", got, err)
 	}
 }

@@ -57,6 +57,7 @@ func TestBuiltins(t *testing.T) {
 	}{
 		"Lossless": engine.NewLossless(engine.Config{Log: st}),
 		"Legacy":   engine.NewLegacy(engine.Config{Log: st}, nil),
+		"Rolling":  engine.NewRolling(engine.Config{Log: st}),
 	} {
 		t.Cleanup(func() {
 			if err := e.Dispose(context.WithoutCancel(t.Context())); err != nil {
@@ -65,9 +66,7 @@ func TestBuiltins(t *testing.T) {
 		})
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			enginetest.Run(t, func(testing.TB) contextengine.Engine { return e }, enginetest.Options{
-				Lacks: enginetest.KeyChecks, // the API checks them
-			})
+			enginetest.Run(t, func(testing.TB) contextengine.Engine { return e }, enginetest.Options{})
 		})
 		t.Run("Remote"+name, func(t *testing.T) {
 			t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 )
 
@@ -37,6 +38,23 @@ func KeyAuth(keys map[string]string) func(*http.Request) (string, error) {
 		}
 		return tenant, nil
 	}
+}
+
+// tenantHeader is what a host says of its own tenant when this node is its remote
+// engine; see package remote.
+const tenantHeader = "Engined-Tenant"
+
+// checkTenant refuses a host that speaks for another tenant than its key's: with
+// one key for several tenants, their sessions would become one.
+func (c *call) checkTenant() error {
+	said := c.r.Header.Get(tenantHeader)
+	if said == "" {
+		return nil
+	}
+	if name, err := url.QueryUnescape(said); err != nil || name != c.tenant {
+		return kindForbidden.problem("the key is another tenant's than " + tenantHeader + " says")
+	}
+	return nil
 }
 
 func bearer(header string) (token string, ok bool) {

@@ -83,6 +83,9 @@ func (c *call) serve() error {
 			return err
 		}
 		c.tenant = tenant
+		if err := c.checkTenant(); err != nil {
+			return err
+		}
 	}
 	if c.op.keyed {
 		c.session = pathKey(c.r)

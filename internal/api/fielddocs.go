@@ -67,6 +67,7 @@ func fieldDocs() map[string]doc {
 		"currentTokenCount":               atLeast(0, "The prompt's size as the host saw it."),
 		"compactionTarget":                says("`budget` or `threshold`."),
 		"customInstructions":              says("What the summary should mind."),
+		"rotateSession":                   says("Ask for a successor: a new host session id for what follows the compaction. The native runtime, which `legacy` uses, heeds it."),
 		"dryRun":                          says("Answer with the plan and write nothing."),
 		"compaction":                      says("What the turn set in motion: `none`, `scheduled` or `running`."),
 		"status":                          says("`committed`, or `duplicate` for a turn that was stored before."),

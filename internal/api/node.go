@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/engined/engined/contextengine"
 )
 
 // EngineList is what is registered on the answering node.
@@ -49,6 +51,12 @@ func nodeOperations() []*operation {
 	clearing.description = "The next call makes a new instance of it. Clearing what is not set aside is no error."
 	clearing.answer = of[QuarantineCleared]()
 
+	own := get("/v1/engine", "describeEngine", tagNode, "Say which engine serves", func(c *call) error {
+		return c.answer(c.api.cfg.Engine.Info())
+	})
+	own.description = "What a host asks before it takes this node for a remote engine."
+	own.answer = of[contextengine.Info]()
+
 	live := get("/healthz", "health", tagNode, "Tell that the process lives", func(c *call) error {
 		return c.answer(Liveness{Status: "ok", Version: c.api.cfg.Version})
 	})
@@ -62,7 +70,7 @@ func nodeOperations() []*operation {
 		return nil
 	})
 	metrics.public, metrics.media = true, "text/plain"
-	return []*operation{engines, clearing, live, ready, metrics}
+	return []*operation{engines, clearing, own, live, ready, metrics}
 }
 
 func serveClearQuarantine(c *call) error {

@@ -15,23 +15,7 @@ import (
 // summaries are combined, oldest first, until they fit beside the tail. Every
 // plan makes the window smaller.
 func NewPlan(in PlanInput) (Plan, Stop) {
-	p := planner{in: in, policy: in.Policy.WithDefaults(), factor: in.FactorMilli}
-	if p.factor <= 0 {
-		p.factor = 1000
-	}
-	p.budget = in.Budget
-	if in.Target > 0 && (in.Budget <= 0 || in.Target < in.Budget) {
-		p.budget = in.Target
-	}
-	p.least = calibrate(p.policy.MinSummaryTokens, p.factor)
-	p.units = unitsOf(in.Entries, measure{factor: p.factor, budget: p.budget})
-	for _, u := range p.units {
-		p.before += u.shown
-	}
-	for _, s := range in.Live {
-		p.before += calibrate(s.Tokens, p.factor)
-	}
-	p.setLimits()
+	p := newPlanner(in)
 	if stop := p.idle(); stop != "" {
 		return Plan{}, stop
 	}
@@ -52,10 +36,33 @@ func NewPlan(in PlanInput) (Plan, Stop) {
 	return p.finish(tail)
 }
 
+func newPlanner(in PlanInput) *planner {
+	p := &planner{in: in, policy: in.Policy.WithDefaults(), factor: in.FactorMilli}
+	if p.factor <= 0 {
+		p.factor = 1000
+	}
+	p.budget = in.Budget
+	if in.Target > 0 && (in.Budget <= 0 || in.Target < in.Budget) {
+		p.budget = in.Target
+	}
+	p.least = calibrate(p.policy.MinSummaryTokens, p.factor)
+	p.units = unitsOf(in.Entries, measure{factor: p.factor, budget: p.budget})
+	for _, u := range p.units {
+		p.before += u.shown
+	}
+	for _, s := range in.Live {
+		p.before += calibrate(s.Tokens, p.factor)
+	}
+	p.setLimits()
+	return p
+}
+
 // planner holds one planning; all token counts in it are calibrated.
 type planner struct {
 	in     PlanInput
 	policy Policy
+	// single is set for a plan that ends in one summary.
+	single *Single
 	factor int
 	// budget is the smaller of budget and target, 0 for none. least is the least
 	// that a summary is given.
@@ -214,7 +221,11 @@ func (p *planner) draw(chunks []chunk) {
 	for _, c := range chunks {
 		p.addChunk(c)
 	}
-	p.condense()
+	if p.single != nil {
+		p.retell(chunks)
+	} else {
+		p.condense()
+	}
 	p.kept, p.after = messages, messages
 	for _, n := range p.live {
 		p.after += n.tokens

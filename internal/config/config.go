@@ -46,6 +46,7 @@ type Config struct {
 	AckWait             time.Duration
 	SweepInterval       time.Duration
 	SweepLease          time.Duration
+	RollingTurns        int
 	CompactionThreshold float64
 	CompactionTarget    float64
 	CompactionTail      float64

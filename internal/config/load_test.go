@@ -139,6 +139,9 @@ func TestWhatIsWrongIsSaidWithItsPlace(t *testing.T) {
 		want string
 	}{
 		"engine's place":    {"", map[string]string{"ENGINED_ENGINES": "acme=ftp://u:hunter2@x"}, `the entry of engine "acme" is not ID=URL`},
+		"engine's member":   {"", map[string]string{"ENGINED_ENGINES": "acme=http://x;token=hunter2"}, `the entry of engine "acme": "token" is not owner, token-env or timeout`},
+		"engine's timeout":  {"", map[string]string{"ENGINED_ENGINES": "acme=http://x;timeout=never"}, `timeout is not a duration such as 5s`},
+		"engine's owner":    {"", map[string]string{"ENGINED_ENGINES": "acme=http://x;owner=core"}, `the owner core is engined's own`},
 		"operation's time":  {"", map[string]string{"ENGINED_ENGINE_TIMEOUTS": "assemble=soon"}, `"assemble=soon" is not OPERATION=DURATION`},
 		"unknown key":       {"a: 1", nil, `line 1: unknown key "a"`},
 		"misspelt key":      {"\nlistn: x", nil, `line 2: unknown key "listn"; did you mean "listen"?`},
@@ -205,6 +208,30 @@ func TestValuesAreRead(t *testing.T) {
 	}
 	if c.MaxBatchBytes != 1<<30 || c.DefaultTokenBudget != 200_000 || c.ShutdownGrace != 2*time.Minute || !c.Worker {
 		t.Errorf("%+v", c)
+	}
+}
+
+func TestRemoteEnginesAreRead(t *testing.T) {
+	t.Parallel()
+	c, _, err := Load(input(t, "engines: [a=http://h:1/x, b=https://h;owner=team;token-env=TOKEN;timeout=3s]", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []RemoteEngine{{ID: "a", URL: "http://h:1/x"}, {ID: "b", URL: "https://h", Owner: "team", TokenEnv: "TOKEN", Timeout: 3 * time.Second}}
+	if diff := cmp.Diff(want, c.RemoteEngines()); diff != "" {
+		t.Error(diff)
+	}
+	env := map[string]string{"TOKEN": "hush"}
+	lookup := func(k string) (string, bool) { v, ok := env[k]; return v, ok }
+	if token, err := want[1].Token(lookup); err != nil || token != "hush" {
+		t.Errorf("%q, %v", token, err)
+	}
+	delete(env, "TOKEN")
+	if _, err := want[1].Token(lookup); err == nil || !strings.Contains(err.Error(), "TOKEN") {
+		t.Errorf("without the variable: %v", err)
+	}
+	if token, err := want[0].Token(lookup); err != nil || token != "" {
+		t.Errorf("without a token: %q, %v", token, err)
 	}
 }
 

@@ -32,13 +32,13 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return list(&c.Keys, "list", checkKey) },
 		},
 		{
-			Name: "engine", Default: "lossless", Scope: Node,
+			Name: "engine", Default: "lossless", Scope: Node | Working,
 			Usage: "id of the engine in the context engine slot, in its own case; none is the default engine, legacy, which also serves when this one is unknown or broken",
 			bind:  func(c *Config) Value { return text(&c.Engine, "id") },
 		},
 		{
-			Name: "engines", Scope: Node, Secret: true,
-			Usage: "engines in other processes that may serve, as ID=URL, separated by commas; see docs/remote-engines.md",
+			Name: "engines", Scope: Node | Working, Secret: true,
+			Usage: "engines in other processes that may serve, as ID=URL, separated by commas, each with ;owner=NAME, ;token-env=VARIABLE or ;timeout=DURATION behind it where wanted; see docs/remote-engines.md",
 			bind:  func(c *Config) Value { return list(&c.Engines, "ids and urls", checkEngine) },
 		},
 		{
@@ -67,8 +67,8 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return duration(&c.RequestTimeout) },
 		},
 		{
-			Name: "compact-timeout", Default: "3m0s", Scope: Node,
-			Usage: "longest time for a call of compact, whichever engine serves",
+			Name: "compact-timeout", Default: "3m0s", Scope: Node | Working,
+			Usage: "longest time for a compaction, whichever engine serves and whoever asks",
 			bind:  func(c *Config) Value { return duration(&c.CompactTimeout) },
 		},
 		{
@@ -185,6 +185,11 @@ func Options() []Option {
 			Name: "sweep-lease", Default: "1m0s", Scope: Working,
 			Usage: "how long a job that a sweep sent is waited for before it is sent again",
 			bind:  func(c *Config) Value { return duration(&c.SweepLease) },
+		},
+		{
+			Name: "rolling-turns", Default: "4", Scope: Node | Working,
+			Usage: "newest turns that the engine rolling keeps verbatim, as far as they fit",
+			bind:  func(c *Config) Value { return count(&c.RollingTurns, 1, 1000) },
 		},
 		{
 			Name: "compaction-threshold", Default: "0.75", Scope: Node | Working,

@@ -35,6 +35,9 @@ func (c Config) validate() error {
 		add(!seen[token], "keys: one token stands there twice")
 		seen[token] = true
 	}
+	for _, e := range c.RemoteEngines() {
+		add(e.Owner != "core", "engines: the owner core is engined's own")
+	}
 	return errors.Join(errs...)
 }
 
@@ -44,18 +47,6 @@ func (c Config) Tenants() map[string]string {
 	for _, entry := range c.Keys {
 		token, tenant, _ := strings.Cut(entry, "=")
 		out[token] = tenant
-	}
-	return out
-}
-
-// RemoteEngine is an engine in another process.
-type RemoteEngine struct{ ID, URL string }
-
-// RemoteEngines are the entries of engines, in their order.
-func (c Config) RemoteEngines() []RemoteEngine {
-	out := make([]RemoteEngine, len(c.Engines))
-	for i, entry := range c.Engines {
-		out[i].ID, out[i].URL, _ = strings.Cut(entry, "=")
 	}
 	return out
 }

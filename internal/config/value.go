@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -163,16 +162,6 @@ func checkTimeout(entry string) error {
 	op, text, ok := strings.Cut(entry, "=")
 	if d, err := time.ParseDuration(text); !ok || op == "" || err != nil || d <= 0 {
 		return fmt.Errorf("%q is not OPERATION=DURATION, such as assemble=2s", entry)
-	}
-	return nil
-}
-
-func checkEngine(entry string) error {
-	id, text, ok := strings.Cut(entry, "=")
-	u, err := url.Parse(text)
-	// The URL may hold a password: it is not repeated.
-	if !ok || id == "" || err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("the entry of engine %q is not ID=URL, with an http or https URL", id)
 	}
 	return nil
 }

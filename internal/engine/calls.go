@@ -110,20 +110,6 @@ func (g *Guard) Assemble(ctx context.Context, p contextengine.AssembleParams) (c
 	})
 }
 
-// Compact makes the next window smaller. The default engine does not compact in
-// the place of one that has just failed: the failure is the answer.
-func (g *Guard) Compact(ctx context.Context, p contextengine.CompactParams) (contextengine.CompactResult, error) {
-	return call(ctx, g, guarded[contextengine.CompactResult]{
-		op: OpCompact, check: checkCompacted, rethrow: true,
-		bind: func(in *instance) bound[contextengine.CompactResult] {
-			o, p := in.own(), p
-			o.session(&p.Session)
-			o.runtime(&p.SessionTarget, &p.RuntimeSettings, &p.RuntimeContext)
-			return func(ctx context.Context) (contextengine.CompactResult, error) { return in.engine.Compact(ctx, p) }
-		},
-	})
-}
-
 // PrepareSubagentSpawn readies a child. A failure keeps it from starting. The
 // preparation's Rollback is isolated as the call is.
 func (g *Guard) PrepareSubagentSpawn(ctx context.Context, p contextengine.PrepareSubagentSpawnParams) (*contextengine.SubagentPreparation, error) {

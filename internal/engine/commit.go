@@ -15,7 +15,7 @@ import (
 
 // commit appends the summaries and the step, if the epoch still is the planned
 // one. Messages that arrived meanwhile stay in the tail.
-func (c *Compactor) commit(ctx context.Context, j *job, out compact.Outcome) (contextengine.CompactResult, error) {
+func (c *Compactor) commit(ctx context.Context, j *job, target *contextengine.SessionTarget, out compact.Outcome) (contextengine.CompactResult, error) {
 	v := j.view
 	var live []int64
 	stepped, err := c.cfg.Log.StepEpoch(ctx, v.Tenant, v.Key, j.plan.Epoch,
@@ -37,14 +37,20 @@ func (c *Compactor) commit(ctx context.Context, j *job, out compact.Outcome) (co
 	if err != nil {
 		return contextengine.CompactResult{}, err
 	}
-	return contextengine.CompactResult{
-		OK: true, Compacted: true, Epoch: stepped.Epoch,
-		Result: &contextengine.CompactionOutcome{
-			Summary:          out.Summaries[len(out.Summaries)-1].Text,
-			FirstKeptEntryID: strconv.FormatInt(j.plan.FirstKept, 10),
-			TokensBefore:     out.TokensBefore, TokensAfter: out.TokensAfter, Details: details,
-		},
-	}, nil
+	result := &contextengine.CompactionOutcome{
+		Summary:          out.Summaries[len(out.Summaries)-1].Text,
+		FirstKeptEntryID: strconv.FormatInt(j.plan.FirstKept, 10),
+		TokensBefore:     out.TokensBefore, TokensAfter: out.TokensAfter, Details: details,
+	}
+	if j.successor != "" {
+		result.SessionID = j.successor
+		if target != nil {
+			next := *target // the same agent, key and store
+			next.SessionID = j.successor
+			result.SessionTarget = &next
+		}
+	}
+	return contextengine.CompactResult{OK: true, Compacted: true, Epoch: stepped.Epoch, Result: result}, nil
 }
 
 // step builds the events of the commit and the state after it.
@@ -91,6 +97,9 @@ func (c *Compactor) step(j *job, out compact.Outcome, cur store.Session, state e
 	next.ForcedAt = 0
 	if j.forced {
 		next.ForcedAt = firstSeq + int64(len(step.Events))
+		if j.successor != "" {
+			next.ForcedAt++
+		}
 	}
 	raw, err := json.Marshal(events.EpochRotatedBody{
 		Base: state.Epoch, Epoch: state.Epoch + 1, Cause: events.CauseCompaction, Live: live,
@@ -98,6 +107,13 @@ func (c *Compactor) step(j *job, out compact.Outcome, cur store.Session, state e
 	})
 	if err != nil {
 		return store.EpochStep{}, nil, err
+	}
+	if j.successor != "" {
+		bound, err := json.Marshal(events.HostSessionBody{Gateway: cur.Gateway, HostSessionID: j.successor})
+		if err != nil {
+			return store.EpochStep{}, nil, err
+		}
+		step.Events = append(step.Events, store.NewEvent{Type: events.HostSessionBound, Body: bound})
 	}
 	step.Events = append(step.Events, store.NewEvent{Type: events.EpochRotated, Body: raw})
 	step.State = next

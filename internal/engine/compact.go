@@ -29,9 +29,10 @@ const (
 type Compactor struct {
 	cfg    Config
 	flight flights
+	strategy
 }
 
-func newCompactor(cfg Config) *Compactor { return &Compactor{cfg: cfg} }
+func newCompactor(cfg Config, s strategy) *Compactor { return &Compactor{cfg: cfg, strategy: s} }
 
 // Compact serves an explicit call. Of several at once for one session, one
 // compacts; the others wait and find it done.
@@ -100,6 +101,8 @@ type job struct {
 	state  events.State
 	plan   compact.Plan
 	forced bool
+	// successor is the host session that follows, "" for none.
+	successor string
 }
 
 func (c *Compactor) run(ctx context.Context, p contextengine.CompactParams, epoch int64) (contextengine.CompactResult, error) {
@@ -121,15 +124,18 @@ func (c *Compactor) run(ctx context.Context, p contextengine.CompactParams, epoc
 	var stop compact.Stop
 	planned := c.planInput(j, p)
 	j.forced = planned.Force
-	if j.plan, stop = compact.NewPlan(planned); stop != "" {
+	if j.plan, stop = c.plan(planned); stop != "" {
 		return contextengine.CompactResult{OK: true, Reason: string(stop), Epoch: v.Epoch}, nil
 	}
 	if p.DryRun {
 		return dryRun(j)
 	}
+	if p.RotateSession && c.rotates {
+		j.successor = uuid.NewString()
+	}
 	out, err := compact.Run(ctx, compact.RunInput{
 		Plan: j.plan, Source: source{c.cfg.Log, v.Session}, Drafts: drafts{c.cfg.Log, v.Session},
-		Summarizer: c.cfg.Summarizer, Estimate: estimateSummary(v.Session), Instructions: p.CustomInstructions,
+		Summarizer: c.summarizer, Estimate: estimateSummary(v.Session), Instructions: p.CustomInstructions,
 	})
 	if err != nil {
 		if errors.Is(err, compact.ErrNotSmaller) {
@@ -137,7 +143,7 @@ func (c *Compactor) run(ctx context.Context, p contextengine.CompactParams, epoc
 		}
 		return none, fmt.Errorf("compaction: %w", err)
 	}
-	return c.commit(ctx, j, out)
+	return c.commit(ctx, j, p.SessionTarget, out)
 }
 
 // uncovered reads the facts of every message on the path that no summary

@@ -54,6 +54,8 @@ type Config struct {
 	Notifier   Notifier
 	Summarizer summarize.Summarizer
 	Policy     compact.Policy
+	// RollingTurns is how many turns Rolling keeps verbatim, 0 for its own number.
+	RollingTurns int
 	// DefaultBudget serves sessions that never reported one, in tokens.
 	DefaultBudget int
 	// Models give a budget to sessions whose host tells the model but no budget.

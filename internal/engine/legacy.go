@@ -13,19 +13,15 @@ import (
 // compaction.
 type Legacy struct {
 	Lossless
-	runtime Runtime
+	runtime contextengine.CompactionRuntime
 }
 
-// Runtime is a host's own compaction.
-type Runtime interface {
-	Compact(ctx context.Context, p contextengine.CompactParams) (contextengine.CompactResult, error)
-}
-
-// NewLegacy makes the engine. A nil runtime is the built-in one, which keeps
-// its summaries in the log as Lossless does.
-func NewLegacy(cfg Config, runtime Runtime) *Legacy {
+// NewLegacy makes the engine. A nil runtime is the native one, which keeps its
+// summaries in the log.
+func NewLegacy(cfg Config, runtime contextengine.CompactionRuntime) *Legacy {
 	l := &Legacy{Lossless: *NewLossless(cfg), runtime: runtime}
 	l.writer.owes = false
+	l.Compactor = newCompactor(l.cfg, native(l.cfg))
 	if runtime == nil {
 		l.runtime = l.Compactor
 	}
@@ -61,8 +57,11 @@ func (l *Legacy) Assemble(ctx context.Context, p contextengine.AssembleParams) (
 	return res, nil
 }
 
-// Compact delegates to the host's runtime, which ignores compactionTarget.
+// Compact is the native runtime, which ignores compactionTarget.
 func (l *Legacy) Compact(ctx context.Context, p contextengine.CompactParams) (contextengine.CompactResult, error) {
-	p.CompactionTarget = ""
-	return l.runtime.Compact(ctx, p)
+	if err := checkSession(p.Session); err != nil {
+		return contextengine.CompactResult{}, err
+	}
+	p.Runtime = l.runtime
+	return contextengine.DelegateCompaction(ctx, p)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/store"
 )
 
 // LosslessID and LegacyID are the ids of the built-in engines. LegacyID is the
@@ -40,7 +41,7 @@ func NewLossless(cfg Config) *Lossless {
 		cfg:       cfg,
 		writer:    &writer{cfg: cfg, owes: true},
 		windows:   w,
-		Compactor: newCompactor(cfg),
+		Compactor: newCompactor(cfg, tree(cfg)),
 		answers:   newAnswers(cfg),
 	}
 }
@@ -132,6 +133,11 @@ func (l *Lossless) Compact(ctx context.Context, p contextengine.CompactParams) (
 		return contextengine.CompactResult{}, err
 	}
 	return l.Compactor.Compact(ctx, p)
+}
+
+// Owed compacts what a session owes, within the context's deadline.
+func (l *Lossless) Owed(ctx context.Context, s store.Session, budget int) (contextengine.CompactResult, error) {
+	return l.Compactor.Owed(ctx, s, budget)
 }
 
 // Dispose writes what waits to be recorded.

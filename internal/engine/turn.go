@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -87,6 +88,13 @@ func (w *writer) afterTurn(ctx context.Context, p contextengine.AfterTurnParams)
 		}
 		it.Gate = len(evs) - skip + 1
 		end.Hash, end.Keys = last, []store.Key{{Kind: store.DeltaKey, Value: last[:]}}
+	} else {
+		silent, err := w.silentEnd(ctx, p, end)
+		if err != nil {
+			return none, err
+		}
+		it.Gate = 1
+		end.Hash, end.Keys = silent, []store.Key{{Kind: store.DeltaKey, Value: silent[:]}}
 	}
 	it.Events = append(slices.Clip(evs[skip:]), end)
 	a, err := w.cfg.Log.Append(ctx, it)
@@ -106,9 +114,7 @@ func (w *writer) afterTurn(ctx context.Context, p contextengine.AfterTurnParams)
 // the same delta after a lost answer. Only a whole earlier delta counts; equal
 // beginnings of different turns are different messages.
 func (w *writer) delivered(ctx context.Context, p contextengine.AfterTurnParams, evs []store.NewEvent) (skip int, last link, err error) {
-	seed := fmt.Appendf(nil, "%d:%s%d:%s", len(p.GatewayID), p.GatewayID, len(p.SessionID), p.SessionID)
-	seed = binary.BigEndian.AppendUint64(seed, uint64(p.PrePromptMessageCount))
-	chain := newChain(seed)
+	chain := newChain(seedOf(p))
 	links := make([][]byte, len(evs))
 	for i := range evs {
 		chain = chain.next(evs[i].Hash)
@@ -125,6 +131,24 @@ func (w *writer) delivered(ctx context.Context, p contextengine.AfterTurnParams,
 		}
 	}
 	return 0, chain, nil
+}
+
+func seedOf(p contextengine.AfterTurnParams) []byte {
+	seed := fmt.Appendf(nil, "%d:%s%d:%s", len(p.GatewayID), p.GatewayID, len(p.SessionID), p.SessionID)
+	return binary.BigEndian.AppendUint64(seed, uint64(p.PrePromptMessageCount))
+}
+
+// silentEnd identifies the end of a turn that brings no messages, as of hosts that
+// ingest one by one: by the newest message there is and by what is reported. Told
+// again before anything else was said, it is the same end.
+func (w *writer) silentEnd(ctx context.Context, p contextengine.AfterTurnParams, end store.NewEvent) (link, error) {
+	s, err := w.cfg.Log.Session(ctx, p.Tenant, p.SessionKey)
+	if err != nil && !errors.Is(err, contextengine.ErrUnknownSession) {
+		return link{}, err
+	}
+	chain := newChain(append([]byte("end "), seedOf(p)...))
+	chain = chain.next(sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(s.LeafSeq))))
+	return chain.next(sha256.Sum256(end.Body)), nil
 }
 
 // A link is the hash of a sequence of payloads.

@@ -21,7 +21,7 @@ func blameless(err error) (yes bool) {
 	}()
 	for _, target := range []error{
 		contextengine.ErrUnknownSession, contextengine.ErrSessionErased, contextengine.ErrNothingToUndo,
-		store.ErrUnavailable, store.ErrTooBusy, store.ErrLeaseStale,
+		store.ErrUnavailable, store.ErrTooBusy, store.ErrLeaseStale, errDelegated,
 	} {
 		if errors.Is(err, target) {
 			return true
@@ -33,9 +33,10 @@ func blameless(err error) (yes bool) {
 		epoch    *contextengine.EpochConflictError
 		conflict *contextengine.IdempotencyConflictError
 		unfit    *message.InvalidError
+		native   *nativeError
 	)
 	return errors.As(err, &invalid) || errors.As(err, &stale) || errors.As(err, &epoch) ||
-		errors.As(err, &conflict) || errors.As(err, &unfit)
+		errors.As(err, &conflict) || errors.As(err, &unfit) || errors.As(err, &native)
 }
 
 func checkInfo(i contextengine.Info) error {

@@ -1,0 +1,51 @@
+package engine
+
+import (
+	"cmp"
+
+	"github.com/engined/engined/internal/compact"
+	"github.com/engined/engined/internal/compact/summarize"
+)
+
+// strategy is how a compactor compacts.
+type strategy struct {
+	plan       func(compact.PlanInput) (compact.Plan, compact.Stop)
+	summarizer summarize.Summarizer
+	// rotates tells that a caller may have a successor session.
+	rotates bool
+}
+
+// tree keeps a tree of summaries, with the newest branches in the window.
+func tree(cfg Config) strategy {
+	return strategy{plan: compact.NewPlan, summarizer: cfg.Summarizer}
+}
+
+// native is the host's native runtime: one structured summary and the newest
+// tokens; see package compact.
+func native(cfg Config) strategy {
+	return strategy{
+		plan: func(in compact.PlanInput) (compact.Plan, compact.Stop) {
+			return compact.NewSinglePlan(in, compact.Native())
+		},
+		summarizer: compact.Structured{Inner: cfg.Summarizer},
+		rotates:    true,
+	}
+}
+
+// defaultRollingTurns and rollingTokens: what the rolling engine keeps verbatim,
+// and what its summary may take.
+const (
+	defaultRollingTurns = 4
+	rollingTokens       = 4000
+)
+
+// roll keeps the newest turns and one summary, retold with every compaction.
+func roll(cfg Config) strategy {
+	single := compact.Single{KeepTurns: cmp.Or(cfg.RollingTurns, defaultRollingTurns), MaxTokens: rollingTokens}
+	return strategy{
+		plan: func(in compact.PlanInput) (compact.Plan, compact.Stop) {
+			return compact.NewSinglePlan(in, single)
+		},
+		summarizer: cfg.Summarizer,
+	}
+}
