@@ -28,7 +28,7 @@ func startNode(ctx context.Context, program, dsn, logPath string) (*node, error)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(program, "serve", "--listen", "127.0.0.1:0", "--database-url", dsn, //nolint:noctx // it outlives ctx, to be stopped in order
+	cmd := exec.Command(program, "serve", "--insecure", "--listen", "127.0.0.1:0", "--database-url", dsn, //nolint:noctx // it outlives ctx, to be stopped in order
 		"--nats-url", "nats://127.0.0.1:1", "--log-level", "error")
 	cmd.Stderr = log
 	out, err := cmd.StdoutPipe()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/engined/engined/internal/access"
 	"github.com/engined/engined/internal/bus"
 	"github.com/engined/engined/internal/config"
 	"github.com/engined/engined/internal/devpg"
@@ -42,6 +43,7 @@ type App struct {
 	engine   *engine.Lossless
 	engines  *engine.Registry
 	slot     *engine.Guard
+	keys     *access.Keyring // of a node
 	registry *prometheus.Registry
 	addr     net.Addr
 	dataDir  string // "" without private parts
@@ -74,7 +76,7 @@ func (a *App) Start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{a.startPrivate, a.openStore, a.openBus, a.makeEngines, a.startWorker} {
+	for _, step := range []func(context.Context) error{a.startPrivate, a.openStore, a.openKeys, a.openBus, a.makeEngines, a.startWorker} {
 		if err := step(ctx); err != nil {
 			return err
 		}

@@ -25,9 +25,6 @@ func (a *App) listen(ctx context.Context) (net.Listener, error) {
 	if address == "" {
 		return nil, nil
 	}
-	if a.roles.Node && a.cfg.Exposed() && len(a.cfg.Keys) == 0 && !a.cfg.Insecure {
-		return nil, fmt.Errorf("refusing to listen on %s without keys: everybody who reaches it could read and write every session; set --keys, listen on 127.0.0.1, or say --insecure", address)
-	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("the address %s is taken, perhaps by another engined; stop it or choose another with --listen", address)
@@ -59,8 +56,8 @@ func (a *App) serveHTTP(listener net.Listener) error {
 	handler, err := api.New(api.Config{
 		// An exposed node without keys was asked for, and has names that only
 		// its network knows.
-		Local: len(a.cfg.Keys) == 0 && !a.cfg.Exposed(), LocalNames: []string{host},
-		Engine: a.slot, Steps: a.slot, Log: a.store, Auth: api.OpenAuth("default"), Keys: a.cfg.Tenants(),
+		Local: a.open() && !a.cfg.Exposed(), LocalNames: []string{host},
+		Engine: a.slot, Steps: a.slot, Log: a.store, Auth: api.RingAuth(a.keys.Who),
 		Ready: a.ready, Engines: a.engineList, ClearQuarantine: a.engines.ClearQuarantine,
 		Timeout: a.cfg.RequestTimeout, CompactTimeout: a.cfg.CompactTimeout + compactMargin,
 		Limits: api.Limits{

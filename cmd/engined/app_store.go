@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/engined/engined/internal/bus"
@@ -61,8 +63,19 @@ func (a *App) startPostgres(ctx context.Context, dir string) error {
 		case <-stopping:
 		}
 	}()
-	a.cfg.DatabaseURL, err = cluster.EnsureDatabase(ctx, databaseName)
-	return err
+	if a.cfg.DatabaseURL, err = cluster.EnsureDatabase(ctx, databaseName); err != nil {
+		return err
+	}
+	return a.tellDatabase(filepath.Join(a.dataDir, databaseFile))
+}
+
+// tellDatabase lets commands such as keys find the private Postgres while it runs.
+func (a *App) tellDatabase(file string) error {
+	if err := os.WriteFile(file, []byte(a.cfg.DatabaseURL+"\n"), 0o600); err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	a.onClose("database url", func(context.Context) error { return os.Remove(file) })
+	return nil
 }
 
 // openStore migrates and connects.

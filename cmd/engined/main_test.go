@@ -112,12 +112,27 @@ type running struct {
 	done     chan int
 }
 
-// serve starts a command that serves and waits until it is ready.
+// openEnv is an environment in which nodes demand no keys.
+func openEnv(name string) (string, bool) {
+	if name == "ENGINED_INSECURE" {
+		return "true", true
+	}
+	return "", false
+}
+
+// serve starts a command that serves, demands no keys, and waits until it is
+// ready.
 func serve(t *testing.T, args ...string) *running {
+	t.Helper()
+	return serveIn(t, openEnv, args...)
+}
+
+// serveIn does so in an environment.
+func serveIn(t *testing.T, env func(string) (string, bool), args ...string) *running {
 	t.Helper()
 	ctx, stop := context.WithCancelCause(context.Background())
 	r := &running{out: newOutput(), err: newOutput(), stop: stop, done: make(chan int, 1)}
-	c := &cli{out: r.out, err: r.err, lookupEnv: noEnv}
+	c := &cli{out: r.out, err: r.err, lookupEnv: env}
 	wait, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	go func() {

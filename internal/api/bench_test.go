@@ -73,7 +73,7 @@ func BenchmarkIngest(b *testing.B) {
 	})
 	engine := &idle{fake: newFake()}
 	own := newAPI(b, engine.fake, func(c *api.Config) {
-		c.Engine, c.Keys = engine, map[string]string{"0123456789abcdef0123456789abcdef": "default"}
+		c.Engine, c.Auth = engine, keyed(map[string]string{"0123456789abcdef0123456789abcdef": "default"})
 	})
 	for _, size := range []int{200, 2_000, 50_000} {
 		for name, handler := range map[string]http.Handler{"own": own, "huma": mux} {

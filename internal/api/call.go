@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/access"
 )
 
 // call is one request on its way through an operation.
@@ -24,6 +25,7 @@ type call struct {
 	// tenant is set where the operation wants a key; session where its path
 	// names one.
 	tenant, session string
+	who             access.Principal
 	id              string
 }
 
@@ -78,12 +80,7 @@ func (c *call) serve() error {
 		return kindForbidden.problem("a browser may call this only from its own origin")
 	}
 	if !c.op.public {
-		tenant, err := c.api.cfg.Auth(c.r)
-		if err != nil {
-			return err
-		}
-		c.tenant = tenant
-		if err := c.checkTenant(); err != nil {
+		if err := c.admit(); err != nil {
 			return err
 		}
 	}

@@ -87,15 +87,13 @@ type Quarantine struct {
 	Owner     string    `json:"owner,omitempty"`
 }
 
-// Config is what New needs. Engine, Steps, Log and Auth (or Keys) are required.
+// Config is what New needs. Engine, Steps, Log and Auth are required.
 type Config struct {
 	Engine Engine
 	Steps  Steps
 	Log    Log
-	// Auth names the tenant of a request; see ErrUnauthorized and ErrForbidden.
-	// Keys, when set, is used instead: bearer tokens and their tenants.
-	Auth func(*http.Request) (tenant string, err error)
-	Keys map[string]string
+	// Auth names who a request comes from.
+	Auth Auth
 	// Local refuses requests whose Host is neither a loopback address, localhost
 	// nor one of LocalNames. It is for a node without keys.
 	Local      bool
@@ -132,11 +130,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Engine == nil || c.Steps == nil || c.Log == nil {
 		return c, errors.New("api: Engine, Steps and Log are required")
 	}
-	if len(c.Keys) > 0 {
-		c.Auth = KeyAuth(c.Keys)
-	}
 	if c.Auth == nil {
-		return c, errors.New("api: Auth or Keys is required; OpenAuth serves without keys")
+		return c, errors.New("api: Auth is required; OpenAuth serves without keys")
 	}
 	if c.Engines == nil {
 		engine := c.Engine

@@ -159,7 +159,7 @@ func TestLogAndMetrics(t *testing.T) {
 	t.Parallel()
 	var lines bytes.Buffer
 	_, a := withSession(t, func(c *api.Config) {
-		c.Keys = map[string]string{"secret-token": "the-tenant"}
+		c.Auth = keyed(map[string]string{"secret-token": "the-tenant"})
 		c.Logger = slog.New(slog.NewJSONHandler(&lines, nil))
 	})
 	ask(a, http.MethodPost, "/v1/sessions/the-key/ingest?q=the-query", `{"message":{"role":"user","content":"the-content"}}`, "Authorization", "Bearer secret-token")

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/access"
 	"github.com/engined/engined/internal/api"
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/message"
@@ -325,8 +326,22 @@ func newAPI(t testing.TB, f *fake, change func(*api.Config)) *api.API {
 	return a
 }
 
+// keyed lets in who holds one of the tokens, as admin of its tenant.
+func keyed(tenants map[string]string) api.Auth {
+	return api.RingAuth(func(_ context.Context, token string) (access.Principal, error) {
+		if tenant, ok := tenants[token]; ok {
+			return access.Principal{Tenant: tenant, Key: "k-" + tenant, Scopes: access.Admin}, nil
+		}
+		return access.Principal{}, api.ErrUnauthorized
+	})
+}
+
 // ask sends one request through the handler. headers come in pairs.
 func ask(h http.Handler, method, path, body string, headers ...string) *httptest.ResponseRecorder {
+	return serveRequest(h, newRequest(method, path, body, headers...))
+}
+
+func newRequest(method, path, body string, headers ...string) *http.Request {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	if method == http.MethodPost {
 		r.Header.Set("Content-Type", "application/json")
@@ -334,6 +349,10 @@ func ask(h http.Handler, method, path, body string, headers ...string) *httptest
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
+	return r
+}
+
+func serveRequest(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/access"
 	"github.com/engined/engined/internal/message"
 	"github.com/engined/engined/internal/store"
 )
@@ -22,7 +23,7 @@ func problemOf(err error) *Problem {
 	}
 	switch {
 	case errors.Is(err, ErrUnauthorized):
-		return kindUnauthorized.problem(ErrUnauthorized.Error())
+		return kindUnauthorized.problem(unauthorized(err))
 	case errors.Is(err, ErrForbidden):
 		return kindForbidden.problem(ErrForbidden.Error())
 	case errors.Is(err, contextengine.ErrUnknownSession):
@@ -48,6 +49,16 @@ func problemOf(err error) *Problem {
 		return kindEngineFailed.problem(fmt.Sprintf("the engine %s failed during %s; the default engine serves further calls", failed.EngineID, failed.Operation))
 	}
 	return kindInternal.problem("the error is in the node's log under this request's id")
+}
+
+// unauthorized says why, where the caller may know.
+func unauthorized(err error) string {
+	for _, known := range []error{access.ErrExpired, access.ErrRevoked} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	return ErrUnauthorized.Error()
 }
 
 // refusal maps the typed errors of the contract; nil for any other.

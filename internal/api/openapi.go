@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/engined/engined/internal/access"
 )
 
 // OpenAPI is the OpenAPI 3.1 document of an API with these limits; the zero
@@ -35,7 +37,7 @@ func document(ops []*operation, limits Limits) ([]byte, error) {
 		},
 		Components: &huma.Components{
 			Schemas:         schemas.registry,
-			SecuritySchemes: map[string]*huma.SecurityScheme{"key": {Type: "http", Scheme: "bearer", Description: "An API key. It carries the tenant."}},
+			SecuritySchemes: map[string]*huma.SecurityScheme{"key": {Type: "http", Scheme: "bearer", Description: "An API key. It carries the tenant and its scopes; admin includes all."}},
 		},
 		Tags: []*huma.Tag{
 			{Name: tagTurns, Description: "What a host writes."},
@@ -77,7 +79,10 @@ func describe(op *operation, schemas *schemas, problem *huma.Schema) *huma.Opera
 		Description: op.description, Responses: map[string]*huma.Response{},
 	}
 	if !op.public {
-		o.Security = []map[string][]string{{"key": {}}}
+		// Any one of them will do.
+		for _, scope := range (op.scopes | access.Admin).Names() {
+			o.Security = append(o.Security, map[string][]string{"key": {scope}})
+		}
 	}
 	for segment := range strings.SplitSeq(op.path, "/") {
 		switch segment {

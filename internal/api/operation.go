@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"reflect"
 	"time"
+
+	"github.com/engined/engined/internal/access"
 )
 
 // pace says how long an operation may take.
@@ -25,6 +27,8 @@ type operation struct {
 	kind         pace
 	// public needs no key; keyed has a session key in its path.
 	public, keyed bool
+	// scopes are whose keys may call it; see callers.
+	scopes access.Scopes
 	// request and answer are Go types whose schemas describe the wire.
 	request, answer reflect.Type
 	// media is the answer's content type where it is not JSON.
@@ -62,6 +66,10 @@ func operations() []*operation {
 		summaryOperations(), feedOperations(), nodeOperations(),
 	} {
 		ops = append(ops, part...)
+	}
+	who := callers()
+	for _, op := range ops {
+		op.scopes = who[op.id]
 	}
 	return ops
 }

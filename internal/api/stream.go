@@ -122,6 +122,9 @@ func (c *call) follow(read reader, alive func(context.Context) error) error {
 			if err := out.beat(); err != nil {
 				return err
 			}
+			if c.expelled() {
+				return out.bye()
+			}
 			if err := alive(c.ctx); errors.Is(err, contextengine.ErrUnknownSession) {
 				return out.bye()
 			}

@@ -8,11 +8,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/engined/engined/internal/access"
 	"github.com/engined/engined/internal/api"
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/store"
@@ -307,7 +309,9 @@ func TestStreamsAreCounted(t *testing.T) {
 	f := newFake()
 	s, a := serve(t, f, func(c *api.Config) {
 		c.Poll, c.Heartbeat, c.Limits.Streams = time.Hour, time.Hour, 2
-		c.Auth = func(r *http.Request) (string, error) { return r.Header.Get("Tenant"), nil }
+		c.Auth = func(r *http.Request) (access.Principal, error) {
+			return access.Principal{Tenant: r.Header.Get("Tenant"), Scopes: access.Analyst}, nil
+		}
 	})
 	one := follow(t, s, "/v1/feed/stream", "Tenant", "a")
 	two := follow(t, s, "/v1/feed/stream", "Tenant", "a")
@@ -321,6 +325,30 @@ func TestStreamsAreCounted(t *testing.T) {
 	one.cancel()
 	// The place is free once the server has seen the client leave.
 	for ask(a, http.MethodHead, "/v1/feed/stream", "", "Tenant", "a").Code != 200 { // wait
+	}
+}
+
+func TestAStreamEndsWithItsKey(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	var revoked atomic.Bool
+	s, _ := serve(t, f, func(c *api.Config) {
+		c.Poll, c.Heartbeat = time.Hour, 10*time.Millisecond
+		c.Auth = func(*http.Request) (access.Principal, error) {
+			if revoked.Load() {
+				return access.Principal{}, access.ErrRevoked
+			}
+			return access.Principal{Tenant: "a", Scopes: access.Analyst}, nil
+		}
+	})
+	res, err := http.Get(s.URL + "/v1/feed/stream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	revoked.Store(true)
+	if said := read(t, res); !strings.Contains(said, "ends this stream") {
+		t.Errorf("the stream says %q", said)
 	}
 }
 

@@ -78,7 +78,7 @@ const (
 	Starting
 	// Alone options belong to `worker` alone.
 	Alone
-	// Dev options belong to `dev` alone.
+	// Dev options belong to `dev` and to what looks into its data.
 	Dev
 	// Client options belong to commands that talk to a node.
 	Client
@@ -94,8 +94,8 @@ var titles = []struct {
 	{Serving, "serve", "Taken by `serve` alone."},
 	{Alone, "worker", "Taken by `worker` alone."},
 	{Starting, "serve and worker", "Taken by `serve` and `worker`."},
-	{Dev, "dev", "Taken by `dev` alone."},
-	{Database, "Postgres", "Taken by `dev`, `serve`, `worker`, `migrate` and `doctor`."},
+	{Dev, "dev", "Taken by `dev`, and by `keys`, `tenants` and `audit`, which find its Postgres there."},
+	{Database, "Postgres", "Taken by `dev`, `serve`, `worker`, `migrate`, `doctor`, `keys` and `tenants`."},
 	{Bus, "NATS", "Taken by `serve`, `worker` and `doctor`. `dev` runs its own server in the process."},
 	{Working, "Compaction", "Taken by `dev`, `serve` and `worker`."},
 	{Client, "Clients", "Taken by the commands that talk to a node."},

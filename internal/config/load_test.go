@@ -199,11 +199,11 @@ func TestAliasCountsAfterTheOwnVariable(t *testing.T) {
 
 func TestValuesAreRead(t *testing.T) {
 	t.Parallel()
-	c, _, err := Load(input(t, "keys: [t1=acme, t2=umbrella]\nmax-batch-bytes: 1GiB\ndefault-token-budget: 200_000\nshutdown-grace: 2m", nil, "--worker"))
+	c, _, err := Load(input(t, "keys: [t1=acme, t2=umbrella=gateway+analyst]\nmax-batch-bytes: 1GiB\ndefault-token-budget: 200_000\nshutdown-grace: 2m", nil, "--worker"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"t1": "acme", "t2": "umbrella"}, c.Tenants()); diff != "" {
+	if diff := cmp.Diff([]StaticKey{{"t1", "acme", []string{"admin"}}, {"t2", "umbrella", []string{"gateway", "analyst"}}}, c.StaticKeys()); diff != "" {
 		t.Error(diff)
 	}
 	if c.MaxBatchBytes != 1<<30 || c.DefaultTokenBudget != 200_000 || c.ShutdownGrace != 2*time.Minute || !c.Worker {

@@ -28,7 +28,7 @@ func Options() []Option {
 		},
 		{
 			Name: "keys", Scope: Node, Secret: true,
-			Usage: "API keys, as TOKEN=TENANT, separated by commas; with none every caller is the tenant default",
+			Usage: "API keys beside those in Postgres, as TOKEN=TENANT or TOKEN=TENANT=SCOPE+SCOPE, separated by commas; scope admin where none is said",
 			bind:  func(c *Config) Value { return list(&c.Keys, "list", checkKey) },
 		},
 		{
@@ -103,7 +103,7 @@ func Options() []Option {
 		},
 		{
 			Name: "insecure", Default: "false", Scope: Node,
-			Usage: "listen beyond loopback although no keys are set",
+			Usage: "demand no keys where the setting keys has none: who sends none is admin of the tenant default; `dev` on loopback does so by itself",
 			bind:  func(c *Config) Value { return yesNo(&c.Insecure) },
 		},
 		{

@@ -41,16 +41,6 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// Tenants maps each API key to its tenant.
-func (c Config) Tenants() map[string]string {
-	out := make(map[string]string, len(c.Keys))
-	for _, entry := range c.Keys {
-		token, tenant, _ := strings.Cut(entry, "=")
-		out[token] = tenant
-	}
-	return out
-}
-
 // EngineTimeouts maps operations to the time that an engine has for them.
 func (c Config) EngineTimeouts() map[string]time.Duration {
 	out := make(map[string]time.Duration, len(c.EngineTimeoutList))

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -148,12 +147,9 @@ func list(to *[]string, kind string, check func(string) error) Value {
 }
 
 func checkKey(entry string) error {
-	token, tenant, ok := strings.Cut(entry, "=")
 	// The entry holds a secret: it is not repeated.
-	if !ok || token == "" || tenant == "" {
-		return errors.New("an entry is not TOKEN=TENANT")
-	}
-	return nil
+	_, err := staticKey(entry)
+	return err
 }
 
 // checkTimeout holds an entry to a known form; whether the operation is known,

@@ -50,7 +50,7 @@ func (s *stack) node(t *testing.T, name string, args ...string) *process {
 
 func (s *stack) nodeArgs(t *testing.T, db string, args ...string) []string {
 	t.Helper()
-	return append(append([]string{"serve", "--listen", address(t)}, s.common(db)...), args...)
+	return append(append([]string{"serve", "--insecure", "--listen", address(t)}, s.common(db)...), args...)
 }
 
 // worker starts a worker that notices lost jobs and debts soon.

@@ -10,6 +10,18 @@ import (
 	"github.com/google/uuid"
 )
 
+type ApiKey struct {
+	ID         string
+	TenantID   string
+	Name       string
+	Scopes     int16
+	Hash       []byte
+	CreatedAt  time.Time
+	ExpiresAt  *time.Time
+	RevokedAt  *time.Time
+	LastUsedAt *time.Time
+}
+
 type CompactionAttempt struct {
 	TenantID  string
 	SID       uuid.UUID
@@ -52,4 +64,13 @@ type Session struct {
 	HostSessionID *string
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
+}
+
+type TenantLimit struct {
+	TenantID     string
+	Rate         *float64
+	Concurrency  *int64
+	Sessions     *int64
+	StorageBytes *int64
+	UpdatedAt    time.Time
 }

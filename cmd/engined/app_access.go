@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/engined/engined/internal/access"
+)
+
+// defaultTenant is who a node without keys serves.
+const defaultTenant = "default"
+
+// open tells whether requests without a key are served. Outside dev that is
+// only so where it was asked for.
+func (a *App) open() bool {
+	return len(a.cfg.Keys) == 0 && (a.cfg.Insecure || a.roles.Private && !a.cfg.Exposed())
+}
+
+// openKeys prepares to tell callers apart.
+func (a *App) openKeys(ctx context.Context) error {
+	if !a.roles.Node {
+		return nil
+	}
+	opts := access.Options{Static: map[string]access.Principal{}, Log: a.log}
+	for _, k := range a.cfg.StaticKeys() {
+		scopes, err := access.ParseScopes(k.Scopes)
+		if err == nil {
+			err = access.CheckTenant(k.Tenant)
+		}
+		if err != nil {
+			return fmt.Errorf("keys: %w", err)
+		}
+		opts.Static[k.Token] = access.Principal{Tenant: k.Tenant, Scopes: scopes}
+	}
+	if a.open() {
+		opts.Open = &access.Principal{Tenant: defaultTenant, Key: "none", Scopes: access.Admin}
+		if a.cfg.Exposed() {
+			a.log.Warn("--insecure: everybody who reaches this node is admin of the tenant default", "listen", a.cfg.Listen)
+		}
+	} else if len(opts.Static) == 0 {
+		some, err := a.store.HasKeys(ctx)
+		if err != nil {
+			return err
+		}
+		if !some {
+			a.log.Warn("there is no API key yet, so every call is refused; make one with engined keys create --tenant T --scope admin")
+		}
+	}
+	a.keys = access.NewKeyring(a.store, opts)
+	a.onClose("keys", a.keys.Close)
+	return nil
+}

@@ -1,0 +1,38 @@
+package api
+
+import "github.com/engined/engined/internal/access"
+
+const (
+	// reading is for everybody who may see a tenant's sessions.
+	reading = access.Gateway | access.Worker | access.Analyst
+	// hosting is what a gateway does for its sessions.
+	hosting = access.Gateway
+	// upkeep is what a worker does as well.
+	upkeep = access.Gateway | access.Worker
+	// operating is for admins alone.
+	operating = access.Admin
+)
+
+// callers says whose keys may call each operation. Admins may call all; an
+// operation that is not here is theirs alone, and a test fails. docs/security.md
+// shows the table.
+func callers() map[string]access.Scopes {
+	return map[string]access.Scopes{
+		"bootstrap": hosting, "ingest": hosting, "ingestBatch": hosting, "commitTurn": hosting, "afterTurn": hosting,
+		"transcript": hosting, "readTranscript": reading,
+		"reset": hosting, "rewind": hosting, "undoCompaction": hosting, "fork": hosting,
+		"prepareSubagent": hosting, "rollbackSubagent": hosting, "endSubagent": hosting,
+		"takeLease": hosting, "releaseLease": hosting,
+
+		// Assembling stores nothing of the session, and shows what a model saw.
+		"assemble": reading,
+		"compact":  upkeep, "maintain": upkeep,
+
+		"listSessions": reading, "getSession": reading, "listEvents": reading, "streamEvents": reading,
+		"listSummaries": reading, "getSummary": reading, "listSources": reading,
+		"listFeed": reading, "streamFeed": reading, "search": reading, "listEngines": reading, "describeEngine": reading,
+
+		// What cannot be undone, what concerns a whole node, and who did what.
+		"eraseSession": operating, "eraseSessions": operating, "clearQuarantine": operating, "listAudit": operating,
+	}
+}
