@@ -14,6 +14,14 @@ var ErrSessionErased = errors.New("session erased")
 // ErrNothingToUndo: no compaction stands between the session and its first epoch.
 var ErrNothingToUndo = errors.New("nothing to undo")
 
+// ErrSessionExists: a fork or a sub-agent would begin under a key that has a
+// session already.
+var ErrSessionExists = errors.New("session exists")
+
+// ErrSubagentBegan: the child has written, or others were forked from it, so its
+// preparation can't be rolled back any more.
+var ErrSubagentBegan = errors.New("sub-agent has begun")
+
 // StaleHeadError refuses a write whose ExpectedHead is not the session's.
 type StaleHeadError struct{ Expected, Head int64 }
 

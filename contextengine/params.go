@@ -251,13 +251,18 @@ type OverBudget struct {
 
 // OverBudgetItem is one message that had to be shown.
 type OverBudgetItem struct {
-	Seq    int64 `json:"seq"`
-	Tokens int   `json:"tokens"`
+	Seq int64 `json:"seq"`
+	// SessionKey is the ancestor's whose event it is; absent for the session's own.
+	SessionKey string `json:"sessionKey,omitempty"`
+	Tokens     int    `json:"tokens"`
 }
 
 // Explanation tells why a message is in the window or not.
 type Explanation struct {
-	Seq    int64  `json:"seq"`
+	Seq int64 `json:"seq"`
+	// SessionKey is the ancestor's whose event it is; absent for the session's own.
+	SessionKey string `json:"sessionKey,omitempty"`
+
 	Kind   string `json:"kind"`
 	Tokens int    `json:"tokens"`
 	Shown  bool   `json:"shown"`

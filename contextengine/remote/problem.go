@@ -18,11 +18,13 @@ import (
 // It is a name, not a place.
 const problemBase = "https://github.com/engined/engined/problems/"
 
-// The slugs of the wire. The first eight are the contract's own errors.
+// The slugs of the wire. The first ten are the contract's own errors.
 const (
 	slugUnknown     = "unknown-session"
 	slugErased      = "session-erased"
 	slugNothing     = "nothing-to-undo"
+	slugExists      = "session-exists"
+	slugBegan       = "subagent-began"
 	slugIdempotency = "idempotency-conflict"
 	slugEpoch       = "epoch-conflict"
 	slugStaleHead   = "stale-head"
@@ -103,6 +105,10 @@ func problemOf(err error, expose bool) *problem {
 		p = newProblem(http.StatusConflict, slugErased, "the session was erased")
 	case errors.Is(err, contextengine.ErrNothingToUndo):
 		p = newProblem(http.StatusConflict, slugNothing, "the session has no compaction that could be undone")
+	case errors.Is(err, contextengine.ErrSessionExists):
+		p = newProblem(http.StatusConflict, slugExists, "a session has this key already")
+	case errors.Is(err, contextengine.ErrSubagentBegan):
+		p = newProblem(http.StatusConflict, slugBegan, "the sub-agent has begun")
 	case errors.Is(err, errors.ErrUnsupported):
 		p = newProblem(http.StatusNotImplemented, slugUnsupported, "the engine does not serve this call")
 	case errors.Is(err, context.DeadlineExceeded):
@@ -152,6 +158,10 @@ func errorOf(op string, res *http.Response, body []byte, req expected) error {
 		return contextengine.ErrSessionErased
 	case slug == slugNothing && res.StatusCode == http.StatusConflict:
 		return contextengine.ErrNothingToUndo
+	case slug == slugExists && res.StatusCode == http.StatusConflict:
+		return contextengine.ErrSessionExists
+	case slug == slugBegan && res.StatusCode == http.StatusConflict:
+		return contextengine.ErrSubagentBegan
 	case slug == slugIdempotency && res.StatusCode == http.StatusConflict:
 		if p.Key != "" {
 			req.key = p.Key

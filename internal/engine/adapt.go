@@ -28,6 +28,13 @@ type Stepper interface {
 	UndoCompaction(ctx context.Context, s contextengine.Session, epoch *int64) (contextengine.StepResult, error)
 }
 
+// Brancher is an engine whose sessions can be forked, and whose preparations of
+// sub-agents can be rolled back by whoever knows the child's key.
+type Brancher interface {
+	Fork(ctx context.Context, s contextengine.Session, newKey string, atSeq *int64) (contextengine.StepResult, error)
+	RollbackSubagent(ctx context.Context, s contextengine.Session, childKey string) (bool, error)
+}
+
 // The functions below make a call that an engine may lack, or what a host does
 // in its place. An engine lacks a call when it lacks the method or answers
 // errors.ErrUnsupported, as one that stands for another does.

@@ -51,7 +51,7 @@ func (w *windows) assemble(ctx context.Context, p contextengine.AssembleParams) 
 	if err != nil {
 		return none, nil, err
 	}
-	budget, err := w.budget(ctx, p, s, m.head)
+	budget, err := w.budget(ctx, p, s, m)
 	if err != nil {
 		return none, nil, err
 	}
@@ -79,10 +79,10 @@ func (w *windows) assemble(ctx context.Context, p contextengine.AssembleParams) 
 		ContextProjection: &contextengine.ContextProjection{
 			Mode: "per_turn", Epoch: plan.EpochLabel, Fingerprint: plan.Fingerprint,
 		},
-		Head: m.head, Epoch: m.epoch, OverBudget: plan.Over, LeftOut: m.leftOut(plan),
+		Head: m.ownHead(), Epoch: m.epoch, OverBudget: m.named(plan.Over), LeftOut: m.leftOut(plan),
 	}
 	if p.Explain {
-		res.Explanation = explain(plan)
+		res.Explanation = m.explain(plan)
 	}
 	return res, w.answer(s, m, p, budget, res), nil
 }
@@ -111,30 +111,21 @@ func (w *windows) fallback(model string) int {
 
 // budget is the caller's, else what the newest turn reported, else the model's,
 // else the default.
-func (w *windows) budget(ctx context.Context, p contextengine.AssembleParams, s store.Session, head int64) (int, error) {
+func (w *windows) budget(ctx context.Context, p contextengine.AssembleParams, s store.Session, m *material) (int, error) {
 	if p.TokenBudget != nil {
 		return *p.TokenBudget, nil
 	}
-	if head >= s.Head {
+	if m.ownHead() >= s.Head {
 		if s.TokenBudget > 0 {
 			return int(s.TokenBudget), nil
 		}
 		return w.fallback(p.Model), nil
 	}
-	for upto := head; ; {
-		seq, body, err := w.cfg.Log.NewestOfType(ctx, s.Tenant, s.SID, events.TurnCompleted, upto)
-		if err != nil || seq == 0 {
-			return w.fallback(p.Model), err
-		}
-		var b events.TurnCompletedBody
-		if err := json.Unmarshal(body, &b); err != nil {
-			return 0, fmt.Errorf("turn.completed %d: %w", seq, err)
-		}
-		if b.TokenBudget > 0 {
-			return b.TokenBudget, nil
-		}
-		upto = seq - 1
+	budget, err := w.line(s, m).budget(ctx, m.head)
+	if err != nil || budget > 0 {
+		return budget, err
 	}
+	return w.fallback(p.Model), nil
 }
 
 func (w *windows) input(m *material, s store.Session, model string, budget int) window.Input {
@@ -175,7 +166,7 @@ func (w *windows) render(ctx context.Context, s store.Session, m *material, plan
 		missing = append(missing, it.Seq)
 	}
 	if len(missing) > 0 {
-		read, err := w.cfg.Log.Bodies(ctx, s.Tenant, m.sid, missing)
+		read, err := w.line(s, m).bodies(ctx, missing)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -195,26 +186,11 @@ func (w *windows) render(ctx context.Context, s store.Session, m *material, plan
 			next.texts[it.Seq] = sum.Text
 		}
 	}
-	msgs, err := plan.Render(window.Source{Bodies: next.bodies, Summaries: next.texts, Estimate: tokens.Text})
+	msgs, err := plan.Render(window.Source{Bodies: next.bodies, Summaries: next.texts, Estimate: tokens.Text, Seq: m.state.Line.Seq})
 	if err != nil {
 		return nil, nil, err
 	}
 	return msgs, &next, nil
-}
-
-func explain(plan window.Plan) []contextengine.Explanation {
-	out := make([]contextengine.Explanation, 0, len(plan.Items)+len(plan.LeftOut))
-	for _, it := range plan.Items {
-		out = append(out, contextengine.Explanation{
-			Seq: it.Seq, Kind: it.Kind.String(), Tokens: it.Tokens, Shown: true, Reason: it.Reason.String(),
-		})
-	}
-	for _, l := range plan.LeftOut {
-		out = append(out, contextengine.Explanation{
-			Seq: l.Seq, Kind: l.Kind.String(), Tokens: l.Tokens, Reason: l.Reason.String(),
-		})
-	}
-	return out
 }
 
 // answer is what time travel needs to give the same window again.
@@ -232,7 +208,7 @@ func (w *windows) answer(s store.Session, m *material, p contextengine.AssembleP
 		return nil
 	}
 	return &store.Answer{
-		Tenant: s.Tenant, SID: m.sid, Head: m.head, Epoch: m.epoch, Params: params,
+		Tenant: s.Tenant, SID: m.sid, Head: m.ownHead(), Epoch: m.epoch, Params: params,
 		Fingerprint: res.ContextProjection.Fingerprint, Tokens: res.EstimatedTokens, At: w.cfg.Now(),
 	}
 }

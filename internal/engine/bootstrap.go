@@ -83,8 +83,9 @@ func (w *writer) commonPrefix(ctx context.Context, v store.View, evs []store.New
 		return 0, false, nil
 	}
 	path, log := follower{evs: evs}, follower{evs: evs}
+	line := lineOf(w.cfg.Log, v)
 	for after := int64(0); !log.done() || !path.done(); {
-		page, err := w.cfg.Log.MessageHashes(ctx, v.Tenant, v.SID, after, hashPage)
+		page, err := line.hashes(ctx, after, hashPage)
 		if err != nil {
 			return 0, false, err
 		}
@@ -98,6 +99,10 @@ func (w *writer) commonPrefix(ctx context.Context, v store.View, evs []store.New
 		if len(page) < hashPage {
 			break
 		}
+	}
+	if log.differs && !path.differs {
+		// What the path does not show is no part of this history.
+		return path.known, false, nil
 	}
 	return max(path.known, log.known), path.differs && log.differs, nil
 }

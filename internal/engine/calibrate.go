@@ -76,11 +76,12 @@ func (c *Compactor) reported(ctx context.Context, v store.View, entries []window
 	for i := range replies {
 		seqs[i] = replies[i].Seq
 	}
-	bodies, err := c.cfg.Log.Bodies(ctx, v.Tenant, v.SID, seqs)
+	line := lineOf(c.cfg.Log, v)
+	bodies, err := line.bodies(ctx, seqs)
 	if err != nil {
 		return nil, err
 	}
-	turns, err := c.cfg.Log.EventsOfType(ctx, v.Tenant, v.SID, events.TurnCompleted, seqs[len(seqs)-1], v.Head, calibrationCalls)
+	turns, err := line.ofType(ctx, events.TurnCompleted, seqs[len(seqs)-1], line.Place(v.Head), calibrationCalls)
 	if err != nil {
 		return nil, err
 	}

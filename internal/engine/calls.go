@@ -123,10 +123,11 @@ func (g *Guard) PrepareSubagentSpawn(ctx context.Context, p contextengine.Prepar
 				if err != nil || prep == nil || prep.Rollback == nil {
 					return prep, err
 				}
-				return &contextengine.SubagentPreparation{
-					PreparationID: prep.PreparationID,
-					Rollback:      func(ctx context.Context) error { return g.rollback(ctx, in, prep.Rollback) },
-				}, nil
+				undo := func(ctx context.Context) error { return g.rollback(ctx, in, prep.Rollback) }
+				if _, inLog := in.engine.(Brancher); !inLog {
+					g.undo.put(p.Tenant, p.ChildSessionKey, undo)
+				}
+				return &contextengine.SubagentPreparation{PreparationID: prep.PreparationID, Rollback: undo}, nil
 			}
 		},
 	})
@@ -200,26 +201,55 @@ func (g *Guard) UndoCompaction(ctx context.Context, s contextengine.Session, epo
 }
 
 func (g *Guard) step(ctx context.Context, op Operation, do func(context.Context, Stepper) (contextengine.StepResult, error)) (contextengine.StepResult, error) {
-	c := guarded[contextengine.StepResult]{op: op, bind: func(in *instance) bound[contextengine.StepResult] {
-		return func(ctx context.Context) (contextengine.StepResult, error) {
-			e, ok := in.engine.(Stepper)
+	return extra(ctx, g, op, do)
+}
+
+// Fork begins a session with another one's window.
+func (g *Guard) Fork(ctx context.Context, s contextengine.Session, newKey string, atSeq *int64) (contextengine.StepResult, error) {
+	return extra(ctx, g, OpFork, func(ctx context.Context, e Brancher) (contextengine.StepResult, error) {
+		return e.Fork(ctx, s, newKey, atSeq)
+	})
+}
+
+// RollbackSubagent undoes a child's preparation: that of an engine of its own
+// kind if this process asked one for it, else the log's.
+func (g *Guard) RollbackSubagent(ctx context.Context, s contextengine.Session, childKey string) (bool, error) {
+	if undo, ok := g.undo.take(s.Tenant, childKey); ok {
+		if err := undo(ctx); err != nil {
+			g.undo.put(s.Tenant, childKey, undo)
+			return false, err
+		}
+		return true, nil
+	}
+	return extra(ctx, g, OpRollback, func(ctx context.Context, e Brancher) (bool, error) {
+		return e.RollbackSubagent(ctx, s, childKey)
+	})
+}
+
+// extra makes a call beside the contract of the engine if it has it, else of the
+// default engine, whose log it then changes.
+func extra[E, R any](ctx context.Context, g *Guard, op Operation, do func(context.Context, E) (R, error)) (R, error) {
+	var none R
+	c := guarded[R]{op: op, bind: func(in *instance) bound[R] {
+		return func(ctx context.Context) (R, error) {
+			e, ok := in.engine.(E)
 			if !ok {
-				return contextengine.StepResult{}, fmt.Errorf("the engine %q has no %s", in.ID, op)
+				return none, fmt.Errorf("the engine %q has no %s", in.ID, op)
 			}
 			return do(ctx, e)
 		}
 	}}
 	if err := aborted(ctx); err != nil {
-		return contextengine.StepResult{}, err
+		return none, err
 	}
 	in, err := g.mount.acquire(ctx)
 	if err != nil {
-		return contextengine.StepResult{}, err
+		return none, err
 	}
 	if in != nil {
-		_, steps := in.engine.(Stepper)
+		_, has := in.engine.(E)
 		in.leave()
-		if steps {
+		if has {
 			return call(ctx, g, c)
 		}
 	}

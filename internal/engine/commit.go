@@ -28,18 +28,22 @@ func (c *Compactor) commit(ctx context.Context, j *job, target *contextengine.Se
 		return contextengine.CompactResult{}, err
 	}
 	c.cfg.Notifier.EpochRotated(v.Tenant, v.SID, stepped.Head, stepped.Epoch)
+	made := stepped.Seqs[:len(out.Summaries)]
+	for i := range made {
+		made[i] = v.State.Line.Place(made[i])
+	}
 	details, err := json.Marshal(struct {
 		Summaries    []int64 `json:"summaries"`
 		Live         []int64 `json:"live"`
 		DraftsReused int     `json:"draftsReused"`
 		Calls        int     `json:"calls"`
-	}{stepped.Seqs[:len(out.Summaries)], live, out.Reused, out.Calls})
+	}{made, live, out.Reused, out.Calls})
 	if err != nil {
 		return contextengine.CompactResult{}, err
 	}
 	result := &contextengine.CompactionOutcome{
 		Summary:          out.Summaries[len(out.Summaries)-1].Text,
-		FirstKeptEntryID: strconv.FormatInt(j.plan.FirstKept, 10),
+		FirstKeptEntryID: strconv.FormatInt(v.State.Line.Seq(j.plan.FirstKept), 10),
 		TokensBefore:     out.TokensBefore, TokensAfter: out.TokensAfter, Details: details,
 	}
 	if j.successor != "" {

@@ -134,7 +134,7 @@ func (c *Compactor) run(ctx context.Context, p contextengine.CompactParams, epoc
 		j.successor = uuid.NewString()
 	}
 	out, err := compact.Run(ctx, compact.RunInput{
-		Plan: j.plan, Source: source{c.cfg.Log, v.Session}, Drafts: drafts{c.cfg.Log, v.Session},
+		Plan: j.plan, Source: source{lineOf(c.cfg.Log, v)}, Drafts: drafts{c.cfg.Log, v.Session},
 		Summarizer: c.summarizer, Estimate: estimateSummary(v.Session), Instructions: p.CustomInstructions,
 	})
 	if err != nil {
@@ -150,9 +150,10 @@ func (c *Compactor) run(ctx context.Context, p contextengine.CompactParams, epoc
 // covers, in log order.
 func (c *Compactor) uncovered(ctx context.Context, v store.View) ([]window.Entry, error) {
 	var out []window.Entry
-	since, upto := v.State.FirstUncovered(), v.Head
+	since, upto := v.State.FirstUncovered(), v.State.Line.Place(v.Head)
+	line := lineOf(c.cfg.Log, v)
 	for upto >= since {
-		page, err := c.cfg.Log.Facts(ctx, v.Tenant, v.SID, upto, since, lastFactsPage)
+		page, err := line.facts(ctx, upto, since, lastFactsPage)
 		if err != nil {
 			return nil, err
 		}
@@ -218,7 +219,7 @@ func dryRun(j *job) (contextengine.CompactResult, error) {
 		OK: true, Epoch: j.view.Epoch, Reason: "dry run",
 		Result: &contextengine.CompactionOutcome{
 			TokensBefore: j.plan.TokensBefore, TokensAfter: j.plan.TokensAfterMax,
-			FirstKeptEntryID: strconv.FormatInt(j.plan.FirstKept, 10), Details: details,
+			FirstKeptEntryID: strconv.FormatInt(j.view.State.Line.Seq(j.plan.FirstKept), 10), Details: details,
 		},
 	}, nil
 }

@@ -34,7 +34,11 @@ type Log interface {
 	Parents(ctx context.Context, tenant string, sid uuid.UUID, upto, after int64, limit int) ([]store.Parent, error)
 	KnownKeys(ctx context.Context, tenant, key string, kind store.KeyKind, keys [][]byte) (map[string]int64, error)
 	StepEpoch(ctx context.Context, tenant, key string, planned int64,
-		build func(cur store.Session, state events.State, firstSeq int64) (store.EpochStep, error)) (store.Stepped, error)
+		build func(cur store.Session, state events.State, first int64) (store.EpochStep, error)) (store.Stepped, error)
+	OpenChild(ctx context.Context, c *store.NewChild) (store.Appended, error)
+	ChildByKey(ctx context.Context, tenant, key string) (store.Session, store.Descent, error)
+	EndSubagent(ctx context.Context, tenant string, d store.Descent, reason string, e store.NewEvent) error
+	RemoveChild(ctx context.Context, tenant, key string, sid uuid.UUID) error
 	Draft(ctx context.Context, tenant string, sid uuid.UUID, key []byte) ([]byte, bool, error)
 	PutDraft(ctx context.Context, tenant string, sid uuid.UUID, key, draft []byte) error
 	RecordAnswers(ctx context.Context, answers []store.Answer) error
@@ -63,6 +67,9 @@ type Config struct {
 	Limits message.Limits
 	// MaxBatch is the most messages of one call.
 	MaxBatch int
+	// SubagentTTL is how long a sub-agent may take to write first where its host
+	// does not say; then it is removed.
+	SubagentTTL time.Duration
 	// CacheBytes bounds the bodies that a node keeps between assembles.
 	CacheBytes int
 	Now        func() time.Time
@@ -85,6 +92,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.CacheBytes == 0 {
 		c.CacheBytes = 64 << 20
+	}
+	if c.SubagentTTL == 0 {
+		c.SubagentTTL = 24 * time.Hour
 	}
 	if c.Now == nil {
 		c.Now = time.Now

@@ -22,11 +22,13 @@ import (
 type Guard struct {
 	reg   *Registry
 	mount *mount
+	undo  rollbacks
 }
 
 var (
-	_ Full    = (*Guard)(nil)
-	_ Stepper = (*Guard)(nil)
+	_ Full     = (*Guard)(nil)
+	_ Stepper  = (*Guard)(nil)
+	_ Brancher = (*Guard)(nil)
 )
 
 // Resolution says who serves a slot.

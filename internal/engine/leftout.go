@@ -18,7 +18,7 @@ func (w *windows) countEarlier(ctx context.Context, s store.Session, m *material
 	next := *m
 	next.earlierOf = m.loaded
 	var err error
-	next.earlier, err = w.cfg.Log.CountMessages(ctx, s.Tenant, m.sid, m.unread())
+	next.earlier, err = w.line(s, m).count(ctx, m.unread())
 	return &next, err
 }
 

@@ -30,7 +30,10 @@ var _ interface {
 	contextengine.TurnCommitter
 	contextengine.AfterTurner
 	contextengine.Maintainer
+	contextengine.SubagentHost
 	contextengine.Disposer
+	Stepper
+	Brancher
 } = (*Lossless)(nil)
 
 // NewLossless makes the engine. Dispose ends it.

@@ -17,6 +17,7 @@ import (
 type material struct {
 	sid   uuid.UUID
 	epoch int64
+	// head is a place in the session's line, as all numbers of events are here.
 	head  int64
 	state events.State
 	// entries are the uncovered messages of the path up to head, in log order,
@@ -40,7 +41,7 @@ func (w *windows) load(ctx context.Context, p contextengine.AssembleParams) (sto
 	if p.AsOfSeq != nil || cached == nil {
 		cached = &material{}
 	}
-	v, err := w.cfg.Log.View(ctx, p.Tenant, p.SessionKey, cached.sid, cached.head, newPage)
+	v, err := w.cfg.Log.View(ctx, p.Tenant, p.SessionKey, cached.sid, cached.head-cached.state.Line.Base(), newPage)
 	if err != nil {
 		return store.Session{}, nil, err
 	}
@@ -49,19 +50,21 @@ func (w *windows) load(ctx context.Context, p contextengine.AssembleParams) (sto
 		if err != nil {
 			return store.Session{}, nil, err
 		}
+		m := cold(v.Session, state, state.Line.Place(*p.AsOfSeq))
 		// A session that starts with messages of no dialect learns its own later.
-		v.Session.Dialect, err = w.cfg.Log.DialectAsOf(ctx, p.Tenant, v.SID, *p.AsOfSeq)
-		return v.Session, cold(v.Session, state, *p.AsOfSeq), err
+		v.Session.Dialect, err = w.line(v.Session, m).dialect(ctx, m.head)
+		return v.Session, m, err
 	}
 	if cached.sid != v.SID || cached.epoch != v.Epoch || len(v.New) == newPage {
-		return v.Session, cold(v.Session, v.State, v.Head), nil
+		return v.Session, cold(v.Session, v.State, v.State.Line.Place(v.Head)), nil
 	}
 	m := *cached
-	m.head = v.Head
+	m.head = m.state.Line.Place(v.Head)
 	if len(v.New) > 0 {
 		m.entries = slices.Clone(m.entries)
 		m.bodies = cloneMap(m.bodies)
 		for i, e := range v.New {
+			e.Seq = m.state.Line.Place(e.Seq)
 			if m.state.OnPath(e.Seq) && !m.state.Covered(e.Seq) {
 				m.entries = append(m.entries, e)
 				m.bodies[e.Seq] = v.Bodies[i]
@@ -90,7 +93,7 @@ func cloneMap[K comparable, V any](m map[K]V) map[K]V {
 func (w *windows) reach(ctx context.Context, s store.Session, m *material, in *window.Input, all bool) (*material, error) {
 	since := m.state.FirstUncovered()
 	for page := firstFactsPage; window.NeedMore(*in) || all && in.Older; page = min(2*page, lastFactsPage) {
-		facts, err := w.cfg.Log.Facts(ctx, s.Tenant, m.sid, m.loaded-1, since, page)
+		facts, err := w.line(s, m).facts(ctx, m.loaded-1, since, page)
 		if err != nil {
 			return nil, err
 		}

@@ -29,6 +29,7 @@ const (
 	OpReset       Operation = "reset"
 	OpRewind      Operation = "rewind"
 	OpUndo        Operation = "undoCompaction"
+	OpFork        Operation = "fork"
 	OpDispose     Operation = "dispose"
 )
 

@@ -66,11 +66,11 @@ func orphans(entries []window.Entry) []orphan {
 // groupOf reads the covered call that a late result answers, and the results
 // that its other calls had. It is empty when the call is not covered.
 func (w *windows) groupOf(ctx context.Context, s store.Session, m *material, o orphan) ([]window.Entry, error) {
-	call, err := w.cfg.Log.Caller(ctx, s.Tenant, m.sid, o.callID, o.result)
+	call, err := w.line(s, m).caller(ctx, o.callID, o.result)
 	if err != nil || call.Seq == 0 || !m.state.OnPath(call.Seq) || !m.state.Covered(call.Seq) {
 		return nil, err
 	}
-	page, err := w.cfg.Log.Facts(ctx, s.Tenant, m.sid, min(call.Seq+recallReach, o.result-1), call.Seq+1, recallReach)
+	page, err := w.line(s, m).facts(ctx, min(call.Seq+recallReach, o.result-1), call.Seq+1, recallReach)
 	if err != nil {
 		return nil, err
 	}

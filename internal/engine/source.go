@@ -13,14 +13,11 @@ import (
 	"github.com/engined/engined/internal/window"
 )
 
-// source reads what a compaction covers, from one session and no other.
-type source struct {
-	log     Log
-	session store.Session
-}
+// source reads what a compaction covers, from one session's line and no other.
+type source struct{ line line }
 
 func (s source) Messages(ctx context.Context, seqs []int64) ([]compact.SourceMessage, error) {
-	stored, err := s.log.Recorded(ctx, s.session.Tenant, s.session.SID, seqs)
+	stored, err := s.line.recorded(ctx, seqs)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +37,7 @@ func (s source) Messages(ctx context.Context, seqs []int64) ([]compact.SourceMes
 }
 
 func (s source) SummaryTexts(ctx context.Context, seqs []int64) ([]compact.SummaryText, error) {
-	bodies, err := s.log.Bodies(ctx, s.session.Tenant, s.session.SID, seqs)
+	bodies, err := s.line.bodies(ctx, seqs)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/engined/engined/contextengine"
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/store"
-	"github.com/engined/engined/internal/window"
 )
 
 // stepTries bounds how often a step is planned anew because the epoch moved.
@@ -18,13 +17,14 @@ const stepTries = 100
 // Reset hides everything before keepFrom, or everything.
 func (l *Lossless) Reset(ctx context.Context, s contextengine.Session, keepFrom *int64, reason string) (contextengine.StepResult, error) {
 	return l.step(ctx, s, func(v store.View) (stepper, error) {
-		first := v.Head + 1 // nothing before it is shown
+		line := v.State.Line
+		first := line.Place(v.Head + 1) // nothing before it is shown
 		var floor int64
 		if keepFrom != nil {
 			if *keepFrom < 1 || *keepFrom > v.Head {
 				return nil, &contextengine.InvalidError{Field: "keepFromSeq", Reason: fmt.Sprintf("a seq from 1 to the head (%d)", v.Head)}
 			}
-			first = *keepFrom
+			first = line.Place(*keepFrom)
 			kept, err := l.newestOnPath(ctx, v, first-1)
 			if err != nil {
 				return nil, err
@@ -40,7 +40,7 @@ func (l *Lossless) Reset(ctx context.Context, s contextengine.Session, keepFrom 
 				step.LeafSeq = 0
 				next.Path, next.FloorOffset = []events.Range{{From: seq + 1, To: events.Open}}, cur.LeafOffset
 			} else {
-				body.KeepFrom = first
+				body.KeepFrom = *keepFrom
 				next.Path, next.FloorOffset = dropBefore(state.Path, first), max(floor, state.FloorOffset)
 				next.Live = events.KeepOnPath(state.Live, next.Path)
 			}
@@ -59,17 +59,17 @@ func (l *Lossless) Rewind(ctx context.Context, s contextengine.Session, toSeq in
 		if toSeq < 1 || toSeq > v.Head {
 			return nil, &contextengine.InvalidError{Field: "toSeq", Reason: fmt.Sprintf("a seq from 1 to the head (%d)", v.Head)}
 		}
-		leaf, err := l.newestMessage(ctx, v, toSeq)
+		leaf, own, err := l.newestMessage(ctx, v, toSeq)
 		if err != nil {
 			return nil, err
 		}
 		branch, floor := v.State.Path, v.State.FloorOffset
 		if leaf.Seq > 0 && !v.State.OnPath(leaf.Seq) {
-			if branch, floor, err = l.branchOf(ctx, v, leaf.Seq); err != nil {
+			if branch, floor, err = l.branchOf(ctx, v, own); err != nil {
 				return nil, err
 			}
 		}
-		older, err := l.cfg.Log.StateAsOf(ctx, v.Tenant, v.SID, leaf.Seq)
+		older, err := l.cfg.Log.StateAsOf(ctx, v.Tenant, v.SID, own)
 		if err != nil {
 			return nil, err
 		}
@@ -78,10 +78,10 @@ func (l *Lossless) Rewind(ctx context.Context, s contextengine.Session, toSeq in
 			next.Path, next.FloorOffset = events.CutPath(branch, leaf.Seq, seq+1), floor
 			next.Live = mostCovering(events.KeepOnPath(state.Live, next.Path), events.KeepOnPath(older.Live, next.Path))
 			next.Base, next.ForcedAt, next.Cause = 0, 0, events.CauseRewind
-			raw, err := json.Marshal(events.LeafMovedBody{To: leaf.Seq, Reason: "rewind"})
+			raw, err := json.Marshal(events.LeafMovedBody{To: own, Reason: "rewind"})
 			return store.EpochStep{
 				Events: []store.NewEvent{{Type: events.LeafMoved, Body: raw}}, State: next,
-				LeafSeq: leaf.Seq, LeafOffset: max(leaf.Offset, floor), Host: true, PaysDebt: true,
+				LeafSeq: own, LeafOffset: max(leaf.Offset, floor), Host: true, PaysDebt: true,
 			}, err
 		}, nil
 	})
@@ -165,66 +165,6 @@ func (l *Lossless) step(ctx context.Context, s contextengine.Session, plan func(
 		l.cfg.Notifier.EpochRotated(v.Tenant, v.SID, out.Head, out.Epoch)
 		return contextengine.StepResult{Head: out.Head, Epoch: out.Epoch}, nil
 	}
-}
-
-// newestMessage is the newest message at or before a seq, on whatever branch;
-// the zero entry when there is none.
-func (l *Lossless) newestMessage(ctx context.Context, v store.View, upto int64) (window.Entry, error) {
-	page, err := l.cfg.Log.Facts(ctx, v.Tenant, v.SID, upto, 1, 1)
-	if err != nil || len(page) == 0 {
-		return window.Entry{}, err
-	}
-	return page[0], nil
-}
-
-// newestOnPath is the newest message of the active path at or before a seq.
-func (l *Lossless) newestOnPath(ctx context.Context, v store.View, upto int64) (window.Entry, error) {
-	for _, r := range slices.Backward(v.State.Path) {
-		if r.From > upto {
-			continue
-		}
-		page, err := l.cfg.Log.Facts(ctx, v.Tenant, v.SID, min(upto, r.To), r.From, 1)
-		if err != nil || len(page) > 0 {
-			return append(page, window.Entry{})[0], err
-		}
-	}
-	return window.Entry{}, nil
-}
-
-// branchOf walks from a leaf to its root and answers with the branch as ranges
-// and the running token total before its first message.
-func (l *Lossless) branchOf(ctx context.Context, v store.View, leaf int64) (path []events.Range, floor int64, err error) {
-	want, upto := leaf, leaf
-	var from, to int64
-	for want > 0 {
-		page, err := l.cfg.Log.Parents(ctx, v.Tenant, v.SID, upto, 0, lastFactsPage)
-		if err != nil {
-			return nil, 0, err
-		}
-		for _, p := range page {
-			if p.Seq != want {
-				// Off the branch: close the run.
-				if from > 0 && p.Seq < from {
-					path, from = append(path, events.Range{From: from, To: to}), 0
-				}
-				continue
-			}
-			if from == 0 {
-				to = p.Seq
-			}
-			from, want = p.Seq, p.Parent
-			if want == 0 {
-				path = append(path, events.Range{From: from, To: to})
-				slices.Reverse(path)
-				return path, p.Offset - p.Tokens, nil
-			}
-		}
-		if len(page) < lastFactsPage {
-			break
-		}
-		upto = page[len(page)-1].Seq - 1
-	}
-	return nil, 0, fmt.Errorf("branch of %d: message %d is missing", leaf, want)
 }
 
 func dropBefore(path []events.Range, from int64) []events.Range {

@@ -21,6 +21,7 @@ func blameless(err error) (yes bool) {
 	}()
 	for _, target := range []error{
 		contextengine.ErrUnknownSession, contextengine.ErrSessionErased, contextengine.ErrNothingToUndo,
+		contextengine.ErrSessionExists, contextengine.ErrSubagentBegan,
 		store.ErrUnavailable, store.ErrTooBusy, store.ErrLeaseStale, errDelegated,
 	} {
 		if errors.Is(err, target) {

@@ -26,7 +26,10 @@ type LiveSummary struct {
 // The zero value with Path = {1, Open} is a session's first epoch.
 type State struct {
 	Epoch int64 `json:"epoch"`
-	// Path is the active path as seq ranges, ascending; the last one is open.
+	// Line is what the session inherited; empty for most. All numbers of events
+	// below are places in it.
+	Line Line `json:"line,omitempty"`
+	// Path is the active path as ranges of places, ascending; the last is open.
 	// Everything before its start is behind the floor.
 	Path []Range `json:"path"`
 	// FloorOffset is the running token total before the first message of Path.
@@ -42,7 +45,7 @@ type State struct {
 	// Base is the epoch whose set of summaries an undo would restore; 0 when
 	// there is none.
 	Base int64 `json:"base,omitempty"`
-	// ForcedAt is the seq of this epoch's step if a forced compaction began it;
+	// ForcedAt is the place of this epoch's step if a forced compaction began it;
 	// another one right after it has nothing to do.
 	ForcedAt int64 `json:"forcedAt,omitempty"`
 }

@@ -37,11 +37,12 @@ type Stepped struct {
 
 // StepEpoch runs build under the session's lock, on the session as it is now,
 // and commits what it answers with, if the epoch still is the planned one
-// (0: whatever it is). build learns the seq that its first event will get. An
-// error of build undoes everything and is returned as it is.
+// (0: whatever it is). build learns the place that its first event will get,
+// which is its seq where nothing was inherited. An error of build undoes
+// everything and is returned as it is.
 func (s *Store) StepEpoch(
 	ctx context.Context, tenant, key string, planned int64,
-	build func(cur Session, state events.State, firstSeq int64) (EpochStep, error),
+	build func(cur Session, state events.State, first int64) (EpochStep, error),
 ) (Stepped, error) {
 	var out Stepped
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -61,7 +62,7 @@ func (s *Store) StepEpoch(
 		if err != nil {
 			return err
 		}
-		step, err := build(cur, state, cur.Head+1)
+		step, err := build(cur, state, state.Line.Place(cur.Head+1))
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,9 @@ type Source struct {
 	// Estimate is the uncalibrated estimate of a text's tokens, the same that
 	// the facts were made with. Needed where an item is cut.
 	Estimate func(string) int
+	// Seq names an item in the mark of a cut one; nil where items are named as
+	// the plan does.
+	Seq func(int64) int64
 }
 
 // MissingBodyError: the source lacks what the plan shows.
@@ -49,7 +52,11 @@ func (p Plan) Render(src Source) ([]json.RawMessage, error) {
 			}
 		}
 		if it.CutTo > 0 {
-			if body, err = cutBody(body, it, src.Estimate); err != nil {
+			named := it
+			if src.Seq != nil {
+				named.Seq = src.Seq(it.Seq)
+			}
+			if body, err = cutBody(body, named, src.Estimate); err != nil {
 				return nil, fmt.Errorf("window: cut seq %d: %w", it.Seq, err)
 			}
 		}

@@ -46,6 +46,20 @@ type CompactionDebt struct {
 	CreatedAt     time.Time
 }
 
+type Lineage struct {
+	TenantID      string
+	SID           uuid.UUID
+	ParentSID     uuid.UUID
+	ParentKey     string
+	Kind          int16
+	AtSeq         int64
+	PreparationID *string
+	ExpiresAt     *time.Time
+	EndReason     *string
+	EndedAt       *time.Time
+	CreatedAt     time.Time
+}
+
 type Session struct {
 	TenantID      string
 	SID           uuid.UUID
