@@ -39,6 +39,14 @@ func eventText(e client.Event) string {
 		})
 	case events.EpochRotated.String():
 		return textOf(e, epochText)
+	case events.Forked.String():
+		return textOf(e, func(b events.ForkedBody) string { return "from " + b.ParentSessionKey + " at seq " + seqText(b.AtSeq) })
+	case events.SubagentPrepared.String():
+		return textOf(e, func(b events.SubagentPreparedBody) string {
+			return b.ContextMode + " sub-agent of " + b.ParentSessionKey + " at seq " + seqText(b.ParentSeq)
+		})
+	case events.SubagentEnded.String():
+		return textOf(e, func(b events.SubagentEndedBody) string { return b.Reason })
 	}
 	return besides(e)
 }

@@ -48,6 +48,8 @@ type Log interface {
 	DebtOf(ctx context.Context, tenant string, sid uuid.UUID) (store.Debt, bool, error)
 	Attempts(ctx context.Context, tenant string, sid uuid.UUID, limit int) ([]store.Attempt, error)
 	CompactionCount(ctx context.Context, tenant string, sid uuid.UUID) (int64, error)
+	DescentOf(ctx context.Context, tenant string, sid uuid.UUID, key string) (store.Descent, bool, error)
+	Children(ctx context.Context, tenant string, sid uuid.UUID, limit int) ([]store.Descent, error)
 }
 
 var _ Log = (*store.Store)(nil)
@@ -87,11 +89,12 @@ type Quarantine struct {
 	Owner     string    `json:"owner,omitempty"`
 }
 
-// Config is what New needs. Engine, Steps, Log and Auth are required.
+// Config is what New needs. Engine, Steps, Branches, Log and Auth are required.
 type Config struct {
-	Engine Engine
-	Steps  Steps
-	Log    Log
+	Engine   Engine
+	Steps    Steps
+	Branches Branches
+	Log      Log
 	// Auth names who a request comes from.
 	Auth Auth
 	// Local refuses requests whose Host is neither a loopback address, localhost
@@ -127,8 +130,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() (Config, error) {
-	if c.Engine == nil || c.Steps == nil || c.Log == nil {
-		return c, errors.New("api: Engine, Steps and Log are required")
+	if c.Engine == nil || c.Steps == nil || c.Branches == nil || c.Log == nil {
+		return c, errors.New("api: Engine, Steps, Branches and Log are required")
 	}
 	if c.Auth == nil {
 		return c, errors.New("api: Auth is required; OpenAuth serves without keys")

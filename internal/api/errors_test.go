@@ -47,6 +47,8 @@ func TestErrorsOfTheEngine(t *testing.T) {
 		{contextengine.ErrUnknownSession, 404, "unknown-session", ""},
 		{contextengine.ErrSessionErased, 409, "session-erased", ""},
 		{contextengine.ErrNothingToUndo, 409, "nothing-to-undo", ""},
+		{contextengine.ErrSessionExists, 409, "session-exists", ""},
+		{contextengine.ErrSubagentBegan, 409, "subagent-began", ""},
 		{store.ErrLeaseStale, 409, "lease-stale", ""},
 		{store.ErrUnavailable, 503, "unavailable", ""},
 		{store.ErrTooBusy, 503, "too-busy", ""},

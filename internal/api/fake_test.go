@@ -315,7 +315,7 @@ func (f *fake) Wake(string, string) (<-chan struct{}, func()) {
 // newAPI serves a fake without keys, as tenant "default", unless change says otherwise.
 func newAPI(t testing.TB, f *fake, change func(*api.Config)) *api.API {
 	t.Helper()
-	cfg := api.Config{Engine: f, Steps: f, Log: f, Auth: api.OpenAuth("default"), Waker: f}
+	cfg := api.Config{Engine: f, Steps: f, Branches: f, Log: f, Auth: api.OpenAuth("default"), Waker: f}
 	if change != nil {
 		change(&cfg)
 	}

@@ -27,6 +27,11 @@ func posts() map[string]string {
 		"reset":           `{"keepFromSeq":1}`,
 		"rewind":          `{"toSeq":1}`,
 		"undo-compaction": `{}`,
+
+		"fork":                 `{"newSessionKey":"f"}`,
+		"subagents":            `{"childSessionKey":"c","contextMode":"fork","ttlMs":5}`,
+		"subagents/c/rollback": `{}`,
+		"subagents/c/ended":    `{"reason":"completed"}`,
 	}
 }
 
@@ -60,12 +65,12 @@ func TestAcceptedBodies(t *testing.T) {
 func TestOptionalBodies(t *testing.T) {
 	t.Parallel()
 	_, a := withSession(t, nil)
-	for _, route := range []string{"assemble", "compact", "maintain", "reset", "undo-compaction"} {
+	for _, route := range []string{"assemble", "compact", "maintain", "reset", "undo-compaction", "subagents/c/rollback"} {
 		if w := ask(a, http.MethodPost, known+"/"+route, ""); w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", route, w.Code, w.Body)
 		}
 	}
-	for _, route := range []string{"bootstrap", "ingest", "ingest-batch", "commit-turn", "after-turn", "rewind"} {
+	for _, route := range []string{"bootstrap", "ingest", "ingest-batch", "commit-turn", "after-turn", "rewind", "fork", "subagents", "subagents/c/ended"} {
 		if slug, _ := problem(t, ask(a, http.MethodPost, known+"/"+route, "  ")); slug != "malformed" {
 			t.Errorf("%s: %s", route, slug)
 		}
@@ -148,10 +153,10 @@ func TestBrokenContract(t *testing.T) {
 		routes string
 		values []string
 	}{
-		"sessionId":             {"bootstrap ingest ingest-batch commit-turn after-turn assemble compact maintain reset rewind undo-compaction", []string{`1`, `{}`, `[]`, `true`, `"a\u0000b"`, `"` + long + `"`}},
+		"sessionId":             {"bootstrap ingest ingest-batch commit-turn after-turn assemble compact maintain reset rewind undo-compaction fork subagents subagents/c/rollback subagents/c/ended", []string{`1`, `{}`, `[]`, `true`, `"a\u0000b"`, `"` + long + `"`}},
 		"gatewayId":             {"bootstrap ingest ingest-batch commit-turn after-turn assemble compact maintain reset rewind undo-compaction", []string{`1`, `"\u0000"`, `"` + long + `"`}},
-		"expectedHead":          {"bootstrap ingest ingest-batch commit-turn after-turn compact reset rewind undo-compaction", []string{`-1`, `1.5`, `"1"`, `1e400`, `99999999999999999999`, `true`, `[]`}},
-		"expectedEpoch":         {"bootstrap ingest ingest-batch commit-turn after-turn compact reset rewind undo-compaction", []string{`-1`, `0.1`, `"1"`, `{}`}},
+		"expectedHead":          {"bootstrap ingest ingest-batch commit-turn after-turn compact reset rewind undo-compaction fork", []string{`-1`, `1.5`, `"1"`, `1e400`, `99999999999999999999`, `true`, `[]`}},
+		"expectedEpoch":         {"bootstrap ingest ingest-batch commit-turn after-turn compact reset rewind undo-compaction fork", []string{`-1`, `0.1`, `"1"`, `{}`}},
 		"isHeartbeat":           {"ingest ingest-batch commit-turn after-turn", []string{`1`, `"true"`, `[]`}},
 		"idempotencyKey":        {"ingest", []string{`1`, `"` + long + `"`, `{}`}},
 		"idempotencyKeys":       {"ingest-batch", []string{`"k"`, `[1]`, `[null]`, `["a","b"]`, `["` + long + `"]`, `{}`}},
@@ -176,6 +181,12 @@ func TestBrokenContract(t *testing.T) {
 		"epoch":                 {"undo-compaction", []string{`0`, `-1`, `1.5`, `"1"`}},
 		"reason":                {"maintain reset", []string{`1`, `[]`}},
 		"nextSessionId":         {"reset", []string{`1`, `{}`, `"a\u0000b"`, `"` + long + `"`}},
+		"newSessionKey":         {"fork", []string{`""`, `null`, `1`, `[]`, `"a\u0000"`, `"` + long + `"`}},
+		"atSeq":                 {"fork", []string{`0`, `-1`, `1.5`, `"1"`}},
+		"childSessionKey":       {"subagents", []string{`""`, `null`, `1`, `[]`, `"a\u0000"`, `"` + long + `"`}},
+		"childSessionId":        {"subagents", []string{`1`, `"a\u0000"`, `"` + long + `"`}},
+		"contextMode":           {"subagents", []string{`"forked"`, `1`, `[]`, `"Fork"`}},
+		"ttlMs":                 {"subagents", []string{`-1`, `1.5`, `"1"`, `99999999999999999999`}},
 		"prePromptMessageCount": {"after-turn", []string{`null`, `-1`, `2`, `1.5`, `"0"`, `99999999999999999999`}},
 	}
 	bodies := posts()
@@ -201,6 +212,7 @@ func TestBrokenContract(t *testing.T) {
 	}
 	missing := map[string]string{
 		"ingest": "message", "ingest-batch": "messages", "commit-turn": "advancementKey", "after-turn": "messages", "rewind": "toSeq", "bootstrap": "sessionId",
+		"fork": "newSessionKey", "subagents": "childSessionKey", "subagents/c/ended": "reason",
 	}
 	for route, field := range missing {
 		w := ask(a, http.MethodPost, known+"/"+route, `{}`)
@@ -224,6 +236,9 @@ func TestLoneSurrogates(t *testing.T) {
 		"idempotencyKey":  "ingest",
 		"idempotencyKeys": "ingest-batch",
 		"advancementKey":  "commit-turn",
+		"newSessionKey":   "fork",
+		"childSessionKey": "subagents",
+		"childSessionId":  "subagents",
 		"reason":          "maintain reset",
 	}
 	texts := map[string]bool{

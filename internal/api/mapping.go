@@ -30,6 +30,10 @@ func problemOf(err error) *Problem {
 		return kindUnknown.problem("no session has this key")
 	case errors.Is(err, contextengine.ErrSessionErased):
 		return kindErased.problem("the session was erased; only a new host session id opens it again")
+	case errors.Is(err, contextengine.ErrSessionExists):
+		return kindExists.problem("a session has this key already")
+	case errors.Is(err, contextengine.ErrSubagentBegan):
+		return kindBegan.problem("the sub-agent has written, or others were forked from it; it is not rolled back")
 	case errors.Is(err, contextengine.ErrNothingToUndo):
 		return kindNothingToUndo.problem("the session has no compaction that could be undone")
 	case errors.Is(err, store.ErrLeaseStale):

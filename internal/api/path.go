@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 )
 
@@ -11,10 +12,13 @@ import (
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.EscapedPath()
 	if !plainPath(path) {
-		mended, slash := mendPath(path)
+		mended, slash, child := mendPath(path)
 		u := *r.URL
-		if slash {
+		if slash || child {
 			u.Path, u.RawPath = mended, ""
+			if plain, err := url.PathUnescape(mended); err == nil && plain != mended {
+				u.Path, u.RawPath = plain, mended
+			}
 		} else {
 			u.RawPath = mended
 		}
@@ -26,6 +30,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r2.URL = &u
 		if slash {
 			r2.SetPathValue(slashKey, "/")
+		}
+		if child {
+			r2.SetPathValue(slashChild, "/")
 		}
 		r = &r2
 	}
@@ -40,10 +47,10 @@ func plainPath(path string) bool {
 
 // mendPath encodes the dots of segments that are nothing but dots. An empty
 // segment is no key and leads nowhere: then the path is "". slash reports that
-// the session key is a lone slash.
-func mendPath(path string) (mended string, slash bool) {
+// the session key is a lone slash, child that a sub-agent's is.
+func mendPath(path string) (mended string, slash, child bool) {
 	if !strings.HasPrefix(path, "/") || strings.Contains(path, "//") {
-		return "", false
+		return "", false, false
 	}
 	segments := strings.Split(path, "/")
 	for i, s := range segments {
@@ -51,21 +58,35 @@ func mendPath(path string) (mended string, slash bool) {
 		case ".", "..":
 			segments[i] = strings.ReplaceAll(s, ".", "%2E")
 		case "%2F", "%2f":
-			if i == keySegment {
+			switch {
+			case i == keySegment:
 				segments[i], slash = "_", true
+			case i == childSegment && segments[i-1] == "subagents":
+				segments[i], child = "_", true
 			}
 		}
 	}
-	return strings.Join(segments, "/"), slash
+	return strings.Join(segments, "/"), slash, child
 }
 
 const (
 	// keySegment is where a path has its session key: /v1/sessions/{key}.
 	keySegment = 3
+	// childSegment is where it has a sub-agent's: …/subagents/{child}.
+	childSegment = 5
 	// slashKey is a path value beside the pattern's own. The mux takes a segment
 	// that decodes to "/" for the path's end, so that key goes around it.
-	slashKey = "slash"
+	slashKey   = "slash"
+	slashChild = "slashChild"
 )
+
+// pathChild is the sub-agent's session key that the path names.
+func pathChild(r *http.Request) string {
+	if key := r.PathValue(slashChild); key != "" {
+		return key
+	}
+	return r.PathValue("child")
+}
 
 // pathKey is the session key that the path names.
 func pathKey(r *http.Request) string {

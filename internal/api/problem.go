@@ -30,6 +30,8 @@ var (
 	kindEpoch         = kind{"epoch-conflict", http.StatusConflict, "The session is in another epoch"}
 	kindErased        = kind{"session-erased", http.StatusConflict, "The session was erased"}
 	kindLease         = kind{"lease-stale", http.StatusConflict, "The lease token is wrong or expired"}
+	kindExists        = kind{"session-exists", http.StatusConflict, "The key has a session already"}
+	kindBegan         = kind{"subagent-began", http.StatusConflict, "The sub-agent has begun"}
 	kindNothingToUndo = kind{"nothing-to-undo", http.StatusConflict, "No compaction to undo"}
 	kindStaleHead     = kind{"stale-head", http.StatusPreconditionFailed, "The session has moved on"}
 	kindTooLarge      = kind{"too-large", http.StatusRequestEntityTooLarge, "Over a stated limit"}
@@ -47,7 +49,7 @@ var (
 func kinds() []kind {
 	return []kind{
 		kindMalformed, kindUnauthorized, kindForbidden, kindNotFound, kindUnknown, kindMethod, kindSlowBody,
-		kindIdempotency, kindEpoch, kindErased, kindLease, kindNothingToUndo, kindStaleHead, kindTooLarge, kindMedia,
+		kindIdempotency, kindEpoch, kindErased, kindLease, kindExists, kindBegan, kindNothingToUndo, kindStaleHead, kindTooLarge, kindMedia,
 		kindValidation, kindRate, kindInternal, kindEngineFailed, kindUnavailable, kindBusy, kindNotReady, kindDeadline,
 	}
 }

@@ -221,7 +221,7 @@ func TestKeysOfCallers(t *testing.T) {
 func TestNotOpenByAccident(t *testing.T) {
 	t.Parallel()
 	f := newFake()
-	if _, err := api.New(api.Config{Engine: f, Steps: f, Log: f}); err == nil {
+	if _, err := api.New(api.Config{Engine: f, Steps: f, Branches: f, Log: f}); err == nil {
 		t.Error("served without Auth")
 	}
 }

@@ -28,7 +28,8 @@ type SessionRow struct {
 // SessionDetail is one session.
 type SessionDetail struct {
 	SessionRow
-	Compactions int64 `json:"compactions"`
+	Compactions int64   `json:"compactions"`
+	Lineage     Lineage `json:"lineage"`
 	// Attempts are the newest tries at a compaction, newest first.
 	Attempts []AttemptRow `json:"attempts"`
 }
@@ -118,6 +119,9 @@ func serveSession(c *call) error {
 		d.Debt = debt.Tokens
 	}
 	if d.Compactions, err = log.CompactionCount(c.ctx, c.tenant, s.SID); err != nil {
+		return err
+	}
+	if d.Lineage, err = c.lineage(&s); err != nil {
 		return err
 	}
 	attempts, err := log.Attempts(c.ctx, c.tenant, s.SID, shownAttempts)

@@ -7,13 +7,17 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/engined/engined/internal/events"
-	"github.com/engined/engined/internal/store"
 )
 
-// SummaryRow is a node of the summary tree. Its id is its event's seq.
+// SummaryRow is a node of the summary tree. Its id is its event's seq; in a
+// fork, whose tree goes on where its parent's was, the place in its line.
 type SummaryRow struct {
 	ID int64 `json:"id"`
+	// SessionKey is the ancestor's that made it; absent for the session's own.
+	SessionKey string `json:"sessionKey,omitempty"`
 	// Live summaries stand in the window now.
 	Live  bool   `json:"live"`
 	Level int    `json:"level"`
@@ -41,8 +45,10 @@ type SummaryList struct {
 // another summary.
 type SourceRow struct {
 	Kind string `json:"kind" enum:"event,summary"`
-	Seq  int64  `json:"seq,omitempty"`
-	ID   int64  `json:"id,omitempty"`
+	// SessionKey is the ancestor's whose event it is; absent for the session's own.
+	SessionKey string `json:"sessionKey,omitempty"`
+	Seq        int64  `json:"seq,omitempty"`
+	ID         int64  `json:"id,omitempty"`
 }
 
 // SourceList is all that a summary covers directly.
@@ -69,32 +75,35 @@ func summaryOperations() []*operation {
 const readSummaries = 200
 
 func serveSummaries(c *call) error {
-	s, live, err := c.tree()
+	t, err := c.tree()
 	if err != nil {
 		return err
 	}
 	list := SummaryList{Summaries: []SummaryRow{}}
-	for after := int64(0); ; {
-		found, err := c.api.cfg.Log.EventsOfType(c.ctx, c.tenant, s.SID, events.SummaryCreated, after, s.Head, readSummaries)
-		if err != nil {
-			return err
-		}
-		for i := range found {
-			row, _, err := summaryOf(&found[i], live)
+	for _, b := range t.boughs {
+		for after := int64(0); ; {
+			found, err := c.api.cfg.Log.EventsOfType(c.ctx, c.tenant, b.sid, events.SummaryCreated, after, b.upto, readSummaries)
 			if err != nil {
 				return err
 			}
-			list.Summaries = append(list.Summaries, row)
-			after = found[i].Seq
-		}
-		if len(found) < readSummaries {
-			return c.answer(&list)
+			for i := range found {
+				row, _, err := t.row(b, &found[i])
+				if err != nil {
+					return err
+				}
+				list.Summaries = append(list.Summaries, row)
+				after = found[i].Seq
+			}
+			if len(found) < readSummaries {
+				break
+			}
 		}
 	}
+	return c.answer(&list)
 }
 
 func serveSummary(c *call) error {
-	row, _, err := c.summary()
+	_, row, _, err := c.summary()
 	if err != nil {
 		return err
 	}
@@ -102,14 +111,15 @@ func serveSummary(c *call) error {
 }
 
 func serveSources(c *call) error {
-	_, body, err := c.summary()
+	t, _, body, err := c.summary()
 	if err != nil {
 		return err
 	}
 	list := SourceList{Sources: []SourceRow{}}
 	for _, r := range body.Sources {
 		for n := r.From; n <= r.To; n++ {
-			list.Sources = append(list.Sources, SourceRow{Kind: "event", Seq: n})
+			seg, seq, _ := t.line.Locate(n)
+			list.Sources = append(list.Sources, SourceRow{Kind: "event", SessionKey: seg.SessionKey, Seq: seq})
 		}
 	}
 	for _, id := range body.Children {
@@ -118,42 +128,77 @@ func serveSources(c *call) error {
 	return c.answer(&list)
 }
 
-// tree is the session and the ids of the summaries in its window.
-func (c *call) tree() (store.Session, []int64, error) {
+// tree is a session's summaries: its own, and in front of them those that stood
+// in the logs it inherited. Ids are places.
+type tree struct {
+	line   events.Line
+	live   []int64
+	boughs []bough
+}
+
+// bough is one session's part of a tree, oldest first.
+type bough struct {
+	sid         uuid.UUID
+	key         string
+	after, upto int64
+}
+
+func (c *call) tree() (tree, error) {
 	s, err := c.api.cfg.Log.Session(c.ctx, c.tenant, c.session)
 	if err != nil {
-		return s, nil, err
+		return tree{}, err
 	}
 	state, err := c.api.cfg.Log.StateAsOf(c.ctx, c.tenant, s.SID, s.Head)
 	if err != nil {
-		return s, nil, err
+		return tree{}, err
 	}
-	live := make([]int64, len(state.Live))
+	t := tree{line: state.Line, live: make([]int64, len(state.Live))}
 	for i := range state.Live {
-		live[i] = state.Live[i].Seq
+		t.live[i] = state.Live[i].Seq
 	}
-	return s, live, nil
+	for _, seg := range state.Line {
+		if seg.SID != (events.SID{}) {
+			t.boughs = append(t.boughs, bough{uuid.UUID(seg.SID), seg.SessionKey, seg.After, seg.To - seg.After})
+		}
+	}
+	t.boughs = append(t.boughs, bough{sid: s.SID, after: state.Line.Base(), upto: s.Head})
+	return t, nil
+}
+
+func (t *tree) row(b bough, e *events.Event) (SummaryRow, events.SummaryBody, error) {
+	own := *e
+	own.Seq += b.after
+	row, body, err := summaryOf(&own, t.live)
+	row.SessionKey = b.key
+	return row, body, err
 }
 
 // summary is the one that the path names.
-func (c *call) summary() (SummaryRow, events.SummaryBody, error) {
+func (c *call) summary() (tree, SummaryRow, events.SummaryBody, error) {
 	missing := kindNotFound.problem("the session has no such summary").field("id")
 	id, err := strconv.ParseInt(c.r.PathValue("id"), 10, 64)
 	if err != nil || id < 1 {
-		return SummaryRow{}, events.SummaryBody{}, missing
+		return tree{}, SummaryRow{}, events.SummaryBody{}, missing
 	}
-	s, live, err := c.tree()
+	t, err := c.tree()
 	if err != nil {
-		return SummaryRow{}, events.SummaryBody{}, err
+		return t, SummaryRow{}, events.SummaryBody{}, err
 	}
-	found, err := c.api.cfg.Log.EventsOfType(c.ctx, c.tenant, s.SID, events.SummaryCreated, id-1, id, 1)
-	if err != nil {
-		return SummaryRow{}, events.SummaryBody{}, err
+	for _, b := range t.boughs {
+		seq := id - b.after
+		if seq < 1 || seq > b.upto {
+			continue
+		}
+		found, err := c.api.cfg.Log.EventsOfType(c.ctx, c.tenant, b.sid, events.SummaryCreated, seq-1, seq, 1)
+		if err != nil {
+			return t, SummaryRow{}, events.SummaryBody{}, err
+		}
+		if len(found) > 0 {
+			row, body, err := t.row(b, &found[0])
+			return t, row, body, err
+		}
 	}
-	if len(found) == 0 {
-		return SummaryRow{}, events.SummaryBody{}, missing
-	}
-	return summaryOf(&found[0], live)
+	return t, SummaryRow{}, events.SummaryBody{}, missing
 }
 
 func summaryOf(e *events.Event, live []int64) (SummaryRow, events.SummaryBody, error) {

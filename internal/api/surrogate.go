@@ -14,6 +14,7 @@ import (
 // same key; they are refused instead.
 var textMembers = []string{
 	"sessionId", "gatewayId", "nextSessionId", "idempotencyKey", "idempotencyKeys", "advancementKey", "reason",
+	"newSessionKey", "childSessionKey", "childSessionId",
 }
 
 // checkText refuses an object, which is valid JSON, whose text members hold a

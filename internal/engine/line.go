@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -41,8 +42,8 @@ type part struct {
 func (l line) parts() []part {
 	out := make([]part, 0, len(l.Line)+1)
 	out = append(out, part{l.sid, l.Base(), events.Open})
-	for i := len(l.Line) - 1; i >= 0; i-- {
-		if s := l.Line[i]; s.SID != (events.SID{}) {
+	for _, s := range slices.Backward(l.Line) {
+		if s.SID != (events.SID{}) {
 			out = append(out, part{uuid.UUID(s.SID), s.After, s.To})
 		}
 	}
@@ -183,8 +184,7 @@ func (l line) budget(ctx context.Context, upto int64) (int, error) {
 // dialect is that of the oldest message up to a place that tells.
 func (l line) dialect(ctx context.Context, upto int64) (message.Dialect, error) {
 	parts := l.parts()
-	for i := len(parts) - 1; i >= 0; i-- {
-		p := parts[i]
+	for _, p := range slices.Backward(parts) {
 		if upto <= p.after {
 			break
 		}
