@@ -15,6 +15,7 @@ import (
 	"github.com/engined/engined/internal/config"
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/message"
+	"github.com/engined/engined/internal/window"
 	"github.com/engined/engined/internal/worker"
 )
 
@@ -47,6 +48,7 @@ func (a *App) makeEngines(ctx context.Context) error {
 			TargetShare: a.cfg.CompactionTarget, TailShare: a.cfg.CompactionTail,
 		},
 		RollingTurns:  a.cfg.RollingTurns,
+		Prune:         pruning(a.cfg),
 		DefaultBudget: a.cfg.DefaultTokenBudget, MaxBatch: a.cfg.MaxBatchMessages,
 		Limits: message.Limits{Bytes: int(a.cfg.MaxMessageBytes), Depth: a.cfg.MaxNesting},
 		Logger: a.log,
@@ -64,6 +66,16 @@ func (a *App) makeEngines(ctx context.Context) error {
 	rolling := engine.NewRolling(cfg)
 	a.onClose("rolling engine", rolling.Dispose)
 	return a.fillSlot(ctx, a.engine, legacy, rolling)
+}
+
+// pruning are the settings of windows' old tool results.
+func pruning(cfg config.Config) window.Pruning {
+	return window.Pruning{
+		Mode: map[string]window.PruneMode{
+			"off": window.PruneOff, "trim": window.PruneTrim, "clear": window.PruneClear,
+		}[cfg.PruneResults],
+		KeepAssistants: cfg.PruneKeep,
+	}
 }
 
 // fillSlot registers the built-in engines and has the configured one serve.

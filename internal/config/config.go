@@ -47,6 +47,8 @@ type Config struct {
 	SweepInterval       time.Duration
 	SweepLease          time.Duration
 	RollingTurns        int
+	PruneResults        string
+	PruneKeep           int
 	CompactionThreshold float64
 	CompactionTarget    float64
 	CompactionTail      float64

@@ -187,6 +187,16 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return duration(&c.SweepLease) },
 		},
 		{
+			Name: "prune-results", Default: "off", Scope: Node,
+			Usage: "how windows show old tool results: off as they are, trim without their middle from three tenths of the budget on, clear as trim and from half of it on not at all; see docs/windows.md",
+			bind:  func(c *Config) Value { return oneOf(&c.PruneResults, "off", "trim", "clear") },
+		},
+		{
+			Name: "prune-keep", Default: "3", Scope: Node,
+			Usage: "newest assistant messages that pruning leaves alone, with what follows them",
+			bind:  func(c *Config) Value { return count(&c.PruneKeep, 1, 10_000) },
+		},
+		{
 			Name: "rolling-turns", Default: "4", Scope: Node | Working,
 			Usage: "newest turns that the engine rolling keeps verbatim, as far as they fit",
 			bind:  func(c *Config) Value { return count(&c.RollingTurns, 1, 1000) },

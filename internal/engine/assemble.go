@@ -26,6 +26,14 @@ const (
 // with any change of estimator or window rules.
 const policyVersion = "w1"
 
+// policy names the rules in force.
+func (w *windows) policy() string {
+	if p := w.cfg.Prune; p.Mode != window.PruneOff {
+		return fmt.Sprintf("%s-prune%v", policyVersion, p)
+	}
+	return policyVersion
+}
+
 // windows projects sessions into windows and caches what cannot change.
 type windows struct {
 	cfg   Config
@@ -131,7 +139,8 @@ func (w *windows) budget(ctx context.Context, p contextengine.AssembleParams, s 
 func (w *windows) input(m *material, s store.Session, model string, budget int) window.Input {
 	in := window.Input{
 		Params: window.Params{
-			Budget: budget, FactorMilli: factor(&m.state, model), Dialect: s.Dialect, PolicyHash: policyVersion,
+			Budget: budget, FactorMilli: factor(&m.state, model), Dialect: s.Dialect,
+			Prune: w.cfg.Prune, PolicyHash: w.policy(),
 		},
 		Epoch: m.epoch, Entries: m.entries, Older: m.older,
 	}
@@ -203,7 +212,7 @@ func (w *windows) answer(s store.Session, m *material, p contextengine.AssembleP
 		Model  string `json:"model,omitempty"`
 		Policy string `json:"policy"`
 		Factor int    `json:"factorMilli"`
-	}{budget, p.Model, policyVersion, factor(&m.state, p.Model)})
+	}{budget, p.Model, w.policy(), factor(&m.state, p.Model)})
 	if err != nil {
 		return nil
 	}

@@ -58,6 +58,9 @@ type Config struct {
 	Notifier   Notifier
 	Summarizer summarize.Summarizer
 	Policy     compact.Policy
+	// Prune says how windows show old tool results; the zero value shows them as
+	// they are. Compactions are planned as if nothing was pruned.
+	Prune window.Pruning
 	// RollingTurns is how many turns Rolling keeps verbatim, 0 for its own number.
 	RollingTurns int
 	// DefaultBudget serves sessions that never reported one, in tokens.

@@ -3,7 +3,6 @@ package message
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"sort"
 	"unicode/utf8"
 )
@@ -28,6 +27,10 @@ var ErrNotCuttable = errors.New("message: nothing to cut")
 // with less than 64 tokens for each result the answer may be larger than
 // maxTokens. The outcome depends on the arguments alone.
 func CutResult(body []byte, seq int64, maxTokens int, est func(string) int) ([]byte, error) {
+	return cutResult(body, seq, maxTokens, est, false)
+}
+
+func cutResult(body []byte, seq int64, maxTokens int, est func(string) int, keepEnd bool) ([]byte, error) {
 	m, err := Read(body)
 	if err != nil {
 		return nil, err
@@ -54,7 +57,7 @@ func CutResult(body []byte, seq int64, maxTokens int, est func(string) int) ([]b
 	var edits []edit
 	for i, part := range share(results, maxTokens) {
 		if r := results[i]; r.cost > part {
-			edits = append(edits, r.cut(seq, part, est)...)
+			edits = append(edits, r.cut(seq, part, est, keepEnd)...)
 		}
 	}
 	return splice(body, edits), nil
@@ -78,13 +81,14 @@ func share(results []*resultText, allowance int) []int {
 }
 
 // cut shortens one result to allowance tokens.
-func (r *resultText) cut(seq int64, allowance int, est func(string) int) []edit {
+func (r *resultText) cut(seq int64, allowance int, est func(string) int, keepEnd bool) []edit {
 	chars := 0
 	for i := range r.pieces {
 		chars += r.pieces[i].chars()
 	}
-	ending := func(shown int) string {
-		return fmt.Sprintf("[engined: %d of %d characters shown; full text: event %d]", shown, chars, seq)
+	ending := ending(seq, chars)
+	if keepEnd && len(r.pieces) == 1 && !r.pieces[0].opaque {
+		return []edit{r.pieces[0].shortenMiddle(allowance, ending, est)}
 	}
 	// Whole pieces first, as long as the ending still fits behind them.
 	shown, at := 0, 0

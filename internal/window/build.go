@@ -29,6 +29,7 @@ func Build(in Input) Plan {
 		p.TrimFrom = b.trimFrom(f)
 		p.EpochLabel += ".t" + strconv.FormatInt(p.TrimFrom, 10)
 	}
+	p.EpochLabel += b.pruned.label()
 	p.Fingerprint = b.fingerprint(f)
 	return p
 }
@@ -117,10 +118,16 @@ func (b *builder) show(u unit, shown []bool) {
 	add := func(i int32) {
 		e := &b.in.Entries[i]
 		to, tokens := b.in.cut(e, calls)
-		b.plan.Items = append(b.plan.Items, Item{
-			Seq: e.Seq, Tokens: int(tokens), CutTo: to, Whole: e.Tokens, Reason: reason,
-			WithoutResults: b.alone(int(i)),
-		})
+		it := Item{Seq: e.Seq, Reason: reason}
+		if less, ok := b.pruned.to[i]; ok {
+			to, tokens = less, b.in.calibrated(less)
+			it.Prune, it.Reason = PruneTrim, PrunedTrim
+			if e.Offset <= b.pruned.clear {
+				it.Prune, it.Reason = PruneClear, PrunedClear
+			}
+		}
+		it.Tokens, it.CutTo, it.Whole, it.WithoutResults = int(tokens), to, e.Tokens, b.alone(int(i))
+		b.plan.Items = append(b.plan.Items, it)
 		b.plan.Tokens += int(tokens)
 		b.tailAt = append(b.tailAt, b.at[i])
 		shown[i] = true

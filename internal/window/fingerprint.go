@@ -51,6 +51,10 @@ func (b *builder) fingerprint(f fitting) string {
 			put(-1)
 		}
 	}
+	if b.pruned.trim > 0 {
+		put(b.pruned.trim)
+		put(b.pruned.clear)
+	}
 	sum := sha256.Sum256(buf)
 	return hex.EncodeToString(sum[:16])
 }

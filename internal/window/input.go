@@ -37,6 +37,8 @@ type Params struct {
 	// Dialect is the session's: how summaries are written and which provider's
 	// rules hold.
 	Dialect message.Dialect
+	// Prune says how old tool results are shown.
+	Prune Pruning
 	// PolicyHash names everything else that shapes the answer (estimator
 	// version, prompt additions).
 	PolicyHash string

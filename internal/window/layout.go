@@ -27,8 +27,9 @@ type layout struct {
 	newestUser int
 	// unresolved: a result that must be shown answers no call here.
 	unresolved bool
+	pruned     pruned
 	// unsettled: the oldest turn is not whole, and whether its heartbeats are
-	// shown depends on the rest.
+	// shown depends on the rest; or where pruning ends does.
 	unsettled bool
 }
 
@@ -55,6 +56,7 @@ func arrange(in Input) *layout {
 	l.retireHeartbeats()
 	l.collect()
 	l.pin()
+	l.prune()
 	return l
 }
 

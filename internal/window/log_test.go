@@ -171,6 +171,17 @@ func messyInput(t *rapid.T, steps int) Input {
 	in.FactorMilli = rapid.SampledFrom([]int{0, 1000, 1137, 730, 2500}).Draw(t, "factor")
 	in.Summaries = summaries(t)
 	in.Budget = rapid.OneOf(rapid.IntRange(1, 200), rapid.IntRange(1, 4000), rapid.IntRange(1, 40000)).Draw(t, "budget")
+	if rapid.Bool().Draw(t, "prune") {
+		in.Prune = Pruning{
+			Mode:           rapid.SampledFrom([]PruneMode{PruneTrim, PruneClear}).Draw(t, "mode"),
+			KeepAssistants: rapid.IntRange(1, 4).Draw(t, "kept"),
+			StepTokens:     rapid.Int64Range(1, 3000).Draw(t, "step"),
+			TrimOver:       rapid.IntRange(1, 1500).Draw(t, "trim over"),
+			TrimTo:         rapid.IntRange(1, 800).Draw(t, "trim to"),
+			TrimShare:      rapid.Int64Range(1, 1000).Draw(t, "trim share"),
+			ClearShare:     rapid.Int64Range(1, 1000).Draw(t, "clear share"),
+		}
+	}
 	return in
 }
 

@@ -5,8 +5,8 @@ package window
 // pages, calls it with what it has so far (in log order, Older set while there
 // is more), and stops when it is false. It reads on until the entries pass the
 // budget, and further while the newest user or assistant message, the call of an
-// unread result, or the beginning of a turn whose heartbeats are in question is not
-// among them.
+// unread result, the beginning of a turn whose heartbeats are in question, or the
+// assistant messages that pruning leaves alone are not among them.
 //
 // Each call looks at all entries given: let pages grow.
 func NeedMore(in Input) bool {

@@ -31,6 +31,9 @@ type Item struct {
 	// CutTo is the uncalibrated number of tokens that the message is cut to; 0
 	// shows it whole.
 	CutTo int
+	// Prune is set where the message is an old result: its middle is left out
+	// (PruneTrim), or all of it (PruneClear).
+	Prune PruneMode
 	// WithoutResults shows only what a user said in a message that holds tool
 	// results too, for the results have no call here. Tokens are then more than
 	// what is shown.
@@ -67,8 +70,9 @@ type Plan struct {
 	// Fingerprint (hex) is equal for two plans of the same epoch only if the
 	// items of the earlier one are a prefix of the later one's.
 	Fingerprint string
-	// EpochLabel is the epoch, with the trim step while one is in force: "3",
-	// "3.t1200".
+	// EpochLabel is the epoch, with the trim step while one is in force and the
+	// points up to which results are trimmed and cleared: "3", "3.t1200",
+	// "3.p8192-4096".
 	EpochLabel string
 	// Over is set when what must be shown does not fit the budget.
 	Over *contextengine.OverBudget

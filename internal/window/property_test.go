@@ -132,7 +132,7 @@ func TestAppendThatFitsKeepsTheFingerprint(t *testing.T) {
 			part := in
 			part.Entries = in.Entries[:n]
 			p := Build(part)
-			if n > 0 && before.TrimFrom == p.TrimFrom && before.Over == nil && p.Over == nil &&
+			if n > 0 && before.EpochLabel == p.EpochLabel && before.Over == nil && p.Over == nil &&
 				len(p.Items) > len(before.Items) && prefix(before, p) && before.Fingerprint != p.Fingerprint {
 				t.Fatalf("append %d: %v then %v (%s): another fingerprint", n, seqs(before), seqs(p), p.EpochLabel)
 			}

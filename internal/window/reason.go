@@ -21,6 +21,10 @@ const (
 	// TurnStart: the user message of the turn that the tail starts in, where the
 	// provider wants a window to begin with the user.
 	TurnStart
+	// PrunedTrim: an old tool result whose middle is left out.
+	PrunedTrim
+	// PrunedClear: an old tool result of which only the place is shown.
+	PrunedClear
 )
 
 // Why something is left out.
@@ -56,6 +60,8 @@ var reasonTexts = map[Reason]string{
 	Unread:        "tool result that the model has not read yet, always shown",
 	Newest:        "newest message, always shown",
 	TurnStart:     "user message of the first turn shown",
+	PrunedTrim:    "old tool result, pruned to its beginning and end",
+	PrunedClear:   "old tool result, pruned whole",
 	Trimmed:       "older than what fits the budget",
 	HiddenMessage: "excluded by the host, or nothing that a model takes",
 	OrphanResult:  "tool result without its call",

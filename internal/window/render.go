@@ -81,5 +81,12 @@ func cutBody(body []byte, it Item, est func(string) int) ([]byte, error) {
 		}
 	}
 	around := max(it.Whole-texts, 0)
+	switch it.Prune {
+	case PruneClear:
+		return message.CutResult(body, it.Seq, 0, est)
+	case PruneTrim:
+		return message.TrimResult(body, it.Seq, max(it.CutTo-around, 64*answers), est)
+	case PruneOff:
+	}
 	return message.CutResult(body, it.Seq, max(it.CutTo-around, 64*answers), est)
 }
