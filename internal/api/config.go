@@ -36,6 +36,14 @@ type Steps interface {
 	UndoCompaction(ctx context.Context, s contextengine.Session, epoch *int64) (contextengine.StepResult, error)
 }
 
+// Transcripts are the calls by which a host syncs its own transcript.
+type Transcripts interface {
+	// Transcript stores a page, with the bookmark behind it.
+	Transcript(ctx context.Context, p contextengine.TranscriptParams) (contextengine.TranscriptResult, error)
+	// TranscriptCursor reads the bookmark; an unknown session has none.
+	TranscriptCursor(ctx context.Context, s contextengine.Session) (contextengine.TranscriptCursor, error)
+}
+
 // Log is what the reading routes need of the store.
 type Log interface {
 	Session(ctx context.Context, tenant, key string) (store.Session, error)
@@ -95,6 +103,8 @@ type Config struct {
 	Steps    Steps
 	Branches Branches
 	Log      Log
+	// Transcripts takes hosts' transcripts over; nil where Engine does.
+	Transcripts Transcripts
 	// Auth names who a request comes from.
 	Auth Auth
 	// Local refuses requests whose Host is neither a loopback address, localhost
@@ -132,6 +142,9 @@ type Config struct {
 func (c Config) withDefaults() (Config, error) {
 	if c.Engine == nil || c.Steps == nil || c.Branches == nil || c.Log == nil {
 		return c, errors.New("api: Engine, Steps, Branches and Log are required")
+	}
+	if c.Transcripts == nil {
+		c.Transcripts, _ = c.Engine.(Transcripts)
 	}
 	if c.Auth == nil {
 		return c, errors.New("api: Auth is required; OpenAuth serves without keys")

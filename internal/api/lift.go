@@ -158,8 +158,11 @@ func (c *call) liftMessage(into *json.RawMessage) big {
 }
 
 // liftMessages lifts a request's list of messages.
-func (c *call) liftMessages(into *messageList) big {
-	return big{name: "messages", take: func(span []byte) bool {
+func (c *call) liftMessages(into *messageList) big { return c.liftList("messages", into) }
+
+// liftList lifts a list of objects.
+func (c *call) liftList(name string, into *messageList) big {
+	return big{name: name, take: func(span []byte) bool {
 		items := []json.RawMessage{}
 		i := blanks(span, 1)
 		if span[0] != '[' {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -12,6 +13,8 @@ import (
 // It counts before it keeps: a body full of empty items would otherwise cost
 // many times its size.
 type messageList struct {
+	// field is its name in the request; "messages" by default.
+	field string
 	items []json.RawMessage
 	most  int
 }
@@ -19,7 +22,7 @@ type messageList struct {
 // UnmarshalJSON copies every item, so that one kept message does not hold the
 // whole request in memory.
 func (l *messageList) UnmarshalJSON(data []byte) error {
-	spans, err := elements("messages", data, l.most)
+	spans, err := elements(cmp.Or(l.field, "messages"), data, l.most)
 	if err != nil || spans == nil {
 		return err
 	}

@@ -41,7 +41,7 @@ var rules = []rule{
 		why: "only bus speaks to NATS; others declare the interface they need",
 	},
 	{
-		name: "purity", from: []string{"./internal/events", "./internal/message", "./internal/tokens", "./internal/window"}, deep: true,
+		name: "purity", from: []string{"./internal/events", "./internal/message", "./internal/tokens", "./internal/window", "./internal/hostlog"}, deep: true,
 		not: []string{
 			"github.com/jackc", "github.com/nats-io", "github.com/pressly", "database/sql",
 			"net", "net/http", "os/exec", "log/slog", "math/rand",
@@ -56,6 +56,7 @@ var rules = []rule{
 	},
 	{name: "message", from: []string{"./internal/message"}, only: []string{}, why: "messages are the innermost ring"},
 	{name: "events", from: []string{"./internal/events"}, only: []string{"./internal/message", "./contextengine"}, why: "events know messages and nothing else"},
+	{name: "hostlog", from: []string{"./internal/hostlog"}, only: []string{"./internal/message"}, why: "a host's transcript is read without knowing what is stored of it"},
 	{name: "tokens", from: []string{"./internal/tokens"}, only: []string{"./internal/message"}, why: "estimating needs messages and nothing else"},
 	{
 		name: "window", from: []string{"./internal/window"},

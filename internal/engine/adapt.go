@@ -35,6 +35,12 @@ type Brancher interface {
 	RollbackSubagent(ctx context.Context, s contextengine.Session, childKey string) (bool, error)
 }
 
+// Transcriber is an engine that takes a host's transcript over.
+type Transcriber interface {
+	Transcript(ctx context.Context, p contextengine.TranscriptParams) (contextengine.TranscriptResult, error)
+	TranscriptCursor(ctx context.Context, s contextengine.Session) (contextengine.TranscriptCursor, error)
+}
+
 // The functions below make a call that an engine may lack, or what a host does
 // in its place. An engine lacks a call when it lacks the method or answers
 // errors.ErrUnsupported, as one that stands for another does.

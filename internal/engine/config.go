@@ -39,6 +39,8 @@ type Log interface {
 	ChildByKey(ctx context.Context, tenant, key string) (store.Session, store.Descent, error)
 	EndSubagent(ctx context.Context, tenant string, d store.Descent, reason string, e store.NewEvent) error
 	RemoveChild(ctx context.Context, tenant, key string, sid uuid.UUID) error
+	InLane(ctx context.Context, tenant, key string, l store.Lane, fn func(*store.LaneTx) error) error
+	LaneCursor(ctx context.Context, tenant, key string, l store.Lane) (cursor []byte, revision string, err error)
 	Draft(ctx context.Context, tenant string, sid uuid.UUID, key []byte) ([]byte, bool, error)
 	PutDraft(ctx context.Context, tenant string, sid uuid.UUID, key, draft []byte) error
 	RecordAnswers(ctx context.Context, answers []store.Answer) error

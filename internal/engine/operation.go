@@ -30,6 +30,7 @@ const (
 	OpRewind      Operation = "rewind"
 	OpUndo        Operation = "undoCompaction"
 	OpFork        Operation = "fork"
+	OpTranscript  Operation = "transcript"
 	OpDispose     Operation = "dispose"
 )
 

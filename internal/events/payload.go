@@ -15,7 +15,9 @@ func (r Range) Contains(seq int64) bool { return r.From <= seq && seq <= r.To }
 type TurnCommittedBody struct {
 	AdvancementKey string `json:"advancementKey"`
 	// Count is how many messages right before this event the turn holds.
-	Count     int             `json:"count"`
+	Count int `json:"count"`
+	// Known are the turn's messages that a transcript had brought before.
+	Known     []int64         `json:"known,omitempty"`
 	Admission json.RawMessage `json:"admission,omitempty"`
 	Terminal  json.RawMessage `json:"terminal,omitempty"`
 }
@@ -37,6 +39,36 @@ type TurnCompletedBody struct {
 type HostSessionBody struct {
 	Gateway       string `json:"gateway,omitempty"`
 	HostSessionID string `json:"hostSessionId"`
+	// Revision is the host's lifecycle revision, where it said one.
+	Revision string `json:"revision,omitempty"`
+}
+
+// IdentityLinkedBody says what entries of a host's transcript are: which event
+// each message is, and what the others hold. It is all that is needed to walk
+// the transcript's tree.
+type IdentityLinkedBody struct {
+	Gateway       string        `json:"gateway,omitempty"`
+	HostSessionID string        `json:"hostSessionId"`
+	Entries       []LinkedEntry `json:"entries"`
+}
+
+// LinkedEntry is one entry of a host's transcript.
+type LinkedEntry struct {
+	ID string `json:"id"`
+	// Parent is the entry before it in the host's tree, of a leaf move its
+	// target.
+	Parent string `json:"parent,omitempty"`
+	// Type is the entry's kind in the host's own words.
+	Type string `json:"type"`
+	// Seq is the event that the entry is: a message or a reset.
+	Seq int64 `json:"seq,omitempty"`
+	// Result is set for a message that answers tool calls.
+	Result bool `json:"result,omitempty"`
+	// Variant tells bodies apart that came under one id.
+	Variant   string `json:"variant,omitempty"`
+	FirstKept string `json:"firstKept,omitempty"`
+	// Record is the text of an entry that is no message, as the host wrote it.
+	Record string `json:"record,omitempty"`
 }
 
 // LeafMovedBody says where the active leaf went (rewind, branch switch).

@@ -29,6 +29,9 @@ const (
 	TurnKey KeyKind = 3
 	// DeltaKey is the hash of what an after-turn call delivered.
 	DeltaKey KeyKind = 4
+	// AnchorKey is what a turn's first message is known by before it has a lane:
+	// its host entry id, or the key that the host put into it.
+	AnchorKey KeyKind = 5
 )
 
 // Key identifies an event within its session.

@@ -22,8 +22,9 @@ type EpochStep struct {
 	LeafSeq, LeafOffset int64
 	// HoldOffset: no automatic compaction before the leaf passes it.
 	HoldOffset int64
-	// Host is set when a host's call asked for the step.
-	Host bool
+	// Host is set when a host's call asked for the step; the other two say whose.
+	Host                 bool
+	Gateway, HostSession string
 	// PaysDebt ends the session's debt and drops its drafts. Where what came
 	// since the step was planned is over the threshold again, the debt stays.
 	PaysDebt bool
@@ -76,7 +77,10 @@ func (s *Store) StepEpoch(
 }
 
 func (s *Store) commitStep(ctx context.Context, q *db.Queries, cur Session, step EpochStep) (Stepped, error) {
-	it := &Item{Tenant: cur.Tenant, SessionKey: cur.Key, Host: step.Host, Events: step.Events}
+	it := &Item{
+		Tenant: cur.Tenant, SessionKey: cur.Key, Host: step.Host,
+		Gateway: step.Gateway, HostSession: step.HostSession, Events: step.Events,
+	}
 	outs, err := run(ctx, q, s.params([]*Item{it}, false))
 	if err != nil {
 		return Stepped{}, fmt.Errorf("append: %w", err)

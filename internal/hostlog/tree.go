@@ -1,0 +1,166 @@
+package hostlog
+
+import "slices"
+
+// Node is an entry in a lane's tree.
+type Node struct {
+	ID string
+	// Parent is the entry before it on the way to the root, empty at the root.
+	// Of a Leaf it is the target.
+	Parent string
+	Kind   Kind
+	// Seq is the message's event; 0 for what is no message.
+	Seq int64
+	// Result is set for a message that answers tool calls.
+	Result bool
+	// Type is the host's word for the kind; only "compaction" matters.
+	Type      string
+	FirstKept string
+}
+
+// Tree is what is known of a lane's entries.
+type Tree struct {
+	nodes map[string]*Node
+	// Order has the ids as the host wrote them.
+	order []string
+}
+
+// NewTree is a lane without entries.
+func NewTree() *Tree { return &Tree{nodes: map[string]*Node{}} }
+
+// Add adds an entry. The first of an id stays.
+func (t *Tree) Add(n Node) {
+	if _, ok := t.nodes[n.ID]; ok {
+		return
+	}
+	t.nodes[n.ID] = &n
+	t.order = append(t.order, n.ID)
+}
+
+// Has reports whether an entry is known.
+func (t *Tree) Has(id string) bool { _, ok := t.nodes[id]; return ok }
+
+// Seqs are the messages of the lane, in the host's order.
+func (t *Tree) Seqs() []int64 {
+	var out []int64
+	for _, id := range t.order {
+		if n := t.nodes[id]; n.Seq > 0 && n.Kind == Message {
+			out = append(out, n.Seq)
+		}
+	}
+	return out
+}
+
+// Path are the messages that the host shows with its leaf at an entry, oldest
+// first. Compacted tells that the walk ended at a record of the host's own
+// compaction, which stands for more than the lane holds.
+func (t *Tree) Path(leaf string) (seqs []int64, compacted bool) {
+	var walk []*Node
+	seen := make(map[string]bool)
+	for id := leaf; id != "" && !seen[id]; {
+		n := t.nodes[id]
+		if n == nil {
+			break
+		}
+		seen[id] = true
+		if n.Kind == Reset {
+			walk = append(walk, t.kept(n)...)
+			break
+		}
+		walk = append(walk, n)
+		id = n.Parent
+	}
+	for _, n := range slices.Backward(walk) {
+		if n.Kind == Message && n.Seq > 0 {
+			seqs = append(seqs, n.Seq)
+		} else if len(seqs) == 0 && n.Type == "compaction" {
+			compacted = true
+		}
+	}
+	return seqs, compacted
+}
+
+// kept are the entries that a reset keeps, newest first: from its first kept
+// entry on, if that is behind it and no other reset stands between.
+func (t *Tree) kept(reset *Node) []*Node {
+	if reset.FirstKept == "" {
+		return nil
+	}
+	var out []*Node
+	seen := map[string]bool{reset.ID: true}
+	for id := reset.Parent; id != "" && !seen[id]; {
+		n := t.nodes[id]
+		if n == nil || n.Kind == Reset {
+			return nil
+		}
+		seen[id] = true
+		out = append(out, n)
+		if id == reset.FirstKept {
+			return out
+		}
+		id = n.Parent
+	}
+	return nil
+}
+
+// Above reports whether an entry lies on the way from a leaf to the root, and
+// what lies between them, newest first.
+func (t *Tree) Above(leaf, id string) (between []*Node, ok bool) {
+	seen := make(map[string]bool)
+	for at := leaf; at != "" && !seen[at]; {
+		if at == id {
+			return between, true
+		}
+		n := t.nodes[at]
+		if n == nil {
+			return nil, false
+		}
+		seen[at] = true
+		between = append(between, n)
+		at = n.Parent
+	}
+	return nil, false
+}
+
+// Resolve is where an entry that follows another one really hangs: an entry
+// that follows a leaf move follows the move's target.
+func (t *Tree) Resolve(id string) string {
+	for range t.order {
+		n := t.nodes[id]
+		if n == nil || n.Kind != Leaf {
+			return id
+		}
+		id = n.Parent
+	}
+	return id
+}
+
+// SetSeq tells the event of an entry that had none yet.
+func (t *Tree) SetSeq(id string, seq int64) {
+	if n := t.nodes[id]; n != nil {
+		n.Seq = seq
+	}
+}
+
+// HasReset reports whether a reset of the lane is the event with that seq.
+func (t *Tree) HasReset(seq int64) bool {
+	for _, n := range t.nodes {
+		if n.Kind == Reset && n.Seq == seq {
+			return true
+		}
+	}
+	return false
+}
+
+// MessageBefore is the nearest message that an entry follows, 0 for none.
+func (t *Tree) MessageBefore(id string) int64 {
+	seen := make(map[string]bool)
+	n := t.nodes[id]
+	for n != nil && !seen[n.ID] {
+		seen[n.ID] = true
+		if n = t.nodes[n.Parent]; n != nil && n.Kind == Message && n.Seq > 0 {
+			return n.Seq
+		}
+	}
+	return 0
+}

@@ -1,0 +1,418 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/engined/engined/internal/events"
+	"github.com/engined/engined/internal/store/db"
+	"github.com/engined/engined/internal/window"
+)
+
+// Lane names one transcript of a host under a session.
+type Lane struct{ Gateway, HostSession string }
+
+// LaneRow is how far a lane was read.
+type LaneRow struct {
+	Lane
+	// Cursor is the host's own bookmark; nil before the first.
+	Cursor []byte
+	// Revision is the host's lifecycle revision as last heard.
+	Revision string
+	// Position is what the engine remembers of the lane's end.
+	Position []byte
+}
+
+// entrySep stands between the parts of a host entry's key. No part holds it.
+const entrySep = 0
+
+// EntryKey is the key of a host entry in a lane. Ids hold no NUL. variant tells
+// bodies apart that came under one id; it is empty for the first.
+func EntryKey(id string, l Lane, variant string) Key {
+	v := make([]byte, 0, len(id)+len(l.Gateway)+len(l.HostSession)+len(variant)+3)
+	v = append(append(v, id...), entrySep)
+	v = append(append(v, l.Gateway...), entrySep)
+	v = append(append(v, l.HostSession...), entrySep)
+	return Key{Kind: HostEntryKey, Value: append(v, variant...)}
+}
+
+// KnownEntry is an event that a host entry's id names, in whatever lane.
+type KnownEntry struct {
+	ID      string
+	Lane    Lane
+	Variant string
+	Seq     int64
+	Hash    []byte
+}
+
+func entryOfKey(key []byte) (KnownEntry, error) {
+	parts := bytes.Split(key, []byte{entrySep})
+	if len(parts) != 4 {
+		return KnownEntry{}, fmt.Errorf("entry key %q has %d parts", key, len(parts))
+	}
+	return KnownEntry{
+		ID: string(parts[0]), Variant: string(parts[3]),
+		Lane: Lane{Gateway: string(parts[1]), HostSession: string(parts[2])},
+	}, nil
+}
+
+// KnownAnchor is what a turn's anchor names: the turn's event with its body
+// (of type TurnCommitted) or the message itself.
+type KnownAnchor struct {
+	Seq  int64
+	Type events.Type
+	Hash []byte
+	Body []byte
+}
+
+// UnnamedMessage is a stored message that no transcript has named.
+type UnnamedMessage struct {
+	Seq  int64
+	Hash []byte
+	Lane Lane
+}
+
+// UnnamedReset is a reset that no transcript has shown.
+type UnnamedReset struct {
+	Seq     int64
+	Gateway string
+	Body    []byte
+}
+
+// TreeMessage is a message's facts and the message that it follows.
+type TreeMessage struct {
+	window.Entry
+	Parent int64
+}
+
+// KeyRow is an event's key.
+type KeyRow struct {
+	Key
+	Seq  int64
+	Hash []byte
+}
+
+// LaneTx is a transaction that holds a session's lock, so that what it reads
+// stays true until it commits.
+type LaneTx struct {
+	store       *Store
+	q           *db.Queries
+	tenant, key string
+	// Session and State are the session as it is, Exists tells whether it is at
+	// all. Append and Step keep them true.
+	Session Session
+	State   events.State
+	Exists  bool
+	// Lane is the lane's row, Known tells whether there is one.
+	Lane  LaneRow
+	Known bool
+}
+
+// InLane runs fn under the session's lock and commits what it did. An error of
+// fn undoes everything and is returned as it is.
+func (s *Store) InLane(ctx context.Context, tenant, key string, l Lane, fn func(*LaneTx) error) error {
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		t := &LaneTx{store: s, q: s.q.WithTx(tx), tenant: tenant, key: key, Lane: LaneRow{Lane: l}}
+		if err := t.q.LockSession(ctx, db.LockSessionParams{TenantID: tenant, SessionKey: key}); err != nil {
+			return fmt.Errorf("lock: %w", err)
+		}
+		if err := t.read(ctx); err != nil {
+			return err
+		}
+		return fn(t)
+	})
+	return errUnavailable(err)
+}
+
+func (t *LaneTx) read(ctx context.Context) error {
+	r, err := t.q.LaneView(ctx, db.LaneViewParams{
+		TenantID: t.tenant, SessionKey: t.key, Gateway: t.Lane.Gateway, HostSessionID: t.Lane.HostSession,
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		t.State = events.FirstState()
+		t.Session = Session{Tenant: t.tenant, Key: t.key, Epoch: 1}
+		return nil
+	}
+	if err != nil {
+		return readErr("lane", err)
+	}
+	t.Session, t.Exists, t.Known = sessionOf(r.Session), true, r.Known
+	t.Lane.Cursor, t.Lane.Revision, t.Lane.Position = r.Cursor, r.Revision, r.Position
+	t.State, err = events.DecodeState(r.State)
+	return err
+}
+
+// Entries are the events that any of the ids names.
+func (t *LaneTx) Entries(ctx context.Context, ids []string) ([]KnownEntry, error) {
+	if !t.Exists || len(ids) == 0 {
+		return nil, nil
+	}
+	p := db.KeysBetweenParams{TenantID: t.tenant, SID: t.Session.SID, Kind: int16(HostEntryKey)}
+	for _, id := range ids {
+		p.First = append(p.First, append([]byte(id), entrySep))
+		p.Past = append(p.Past, append([]byte(id), entrySep+1))
+	}
+	rows, err := t.q.KeysBetween(ctx, p)
+	if err != nil {
+		return nil, readErr("entries", err)
+	}
+	out := make([]KnownEntry, len(rows))
+	for i, r := range rows {
+		if out[i], err = entryOfKey(r.Key); err != nil {
+			return nil, err
+		}
+		out[i].Seq, out[i].Hash = r.Seq, r.PayloadHash
+	}
+	return out, nil
+}
+
+// Anchors are what keys of one kind name.
+func (t *LaneTx) Anchors(ctx context.Context, kind KeyKind, keys [][]byte) (map[string]KnownAnchor, error) {
+	out := make(map[string]KnownAnchor)
+	if !t.Exists || len(keys) == 0 {
+		return out, nil
+	}
+	p := db.KeysBetweenParams{TenantID: t.tenant, SID: t.Session.SID, Kind: int16(kind)}
+	for _, k := range keys {
+		p.First = append(p.First, k)
+		p.Past = append(p.Past, append(bytes.Clone(k), 0))
+	}
+	rows, err := t.q.KeysBetween(ctx, p)
+	if err != nil {
+		return nil, readErr("anchors", err)
+	}
+	for _, r := range rows {
+		out[string(r.Key)] = KnownAnchor{Seq: r.Seq, Type: events.Type(r.Type), Hash: r.PayloadHash, Body: r.Body}
+	}
+	return out, nil
+}
+
+// Unnamed are messages of the lane's gateway, or of none, after a seq that no
+// transcript has named.
+func (t *LaneTx) Unnamed(ctx context.Context, after int64, limit int) ([]UnnamedMessage, error) {
+	if !t.Exists {
+		return nil, nil
+	}
+	rows, err := t.q.UnnamedMessages(ctx, db.UnnamedMessagesParams{
+		TenantID: t.tenant, SID: t.Session.SID, After: after, Gateway: t.Lane.Gateway, MaxRows: int32(limit),
+	})
+	if err != nil {
+		return nil, readErr("messages", err)
+	}
+	out := make([]UnnamedMessage, len(rows))
+	for i, r := range rows {
+		out[i] = UnnamedMessage{Seq: r.Seq, Hash: r.PayloadHash, Lane: Lane{r.Gateway, r.HostSessionID}}
+	}
+	return out, nil
+}
+
+// Turns are the committed turns after a seq.
+func (t *LaneTx) Turns(ctx context.Context, after int64, limit int) ([]events.Event, error) {
+	if !t.Exists {
+		return nil, nil
+	}
+	rows, err := t.q.TurnsAfter(ctx, db.TurnsAfterParams{TenantID: t.tenant, SID: t.Session.SID, After: after, MaxRows: int32(limit)})
+	if err != nil {
+		return nil, readErr("turns", err)
+	}
+	out := make([]events.Event, len(rows))
+	for i, r := range rows {
+		out[i] = events.Event{Seq: r.Seq, Type: events.TurnCommitted, Body: r.Body}
+	}
+	return out, nil
+}
+
+// Bodies reads the bytes of events.
+func (t *LaneTx) Bodies(ctx context.Context, seqs []int64) (map[int64][]byte, error) {
+	rows, err := t.q.Bodies(ctx, db.BodiesParams{TenantID: t.tenant, SID: t.Session.SID, Seqs: seqs})
+	if err != nil {
+		return nil, readErr("bodies", err)
+	}
+	out := make(map[int64][]byte, len(rows))
+	for _, r := range rows {
+		out[r.Seq] = r.Body
+	}
+	return out, nil
+}
+
+// StateAsOf reads the state that held when the head was seq.
+func (t *LaneTx) StateAsOf(ctx context.Context, seq int64) (events.State, error) {
+	r, err := t.q.StateAsOf(ctx, db.StateAsOfParams{TenantID: t.tenant, SID: t.Session.SID, AsOf: seq})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return events.FirstState(), nil
+	}
+	if err != nil {
+		return events.State{}, readErr("state", err)
+	}
+	return events.DecodeState(r.State)
+}
+
+// NewestReset is the seq of the newest reset, 0 for none.
+func (t *LaneTx) NewestReset(ctx context.Context) (int64, error) {
+	r, err := t.q.NewestOfType(ctx, db.NewestOfTypeParams{
+		TenantID: t.tenant, SID: t.Session.SID, Type: int16(events.SessionReset), Upto: t.Session.Head,
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, readErr("reset", err)
+	}
+	return r.Seq, nil
+}
+
+// UnnamedResets are the resets that no transcript has shown.
+func (t *LaneTx) UnnamedResets(ctx context.Context) ([]UnnamedReset, error) {
+	if !t.Exists {
+		return nil, nil
+	}
+	rows, err := t.q.UnnamedResets(ctx, db.UnnamedResetsParams{TenantID: t.tenant, SID: t.Session.SID})
+	if err != nil {
+		return nil, readErr("resets", err)
+	}
+	out := make([]UnnamedReset, len(rows))
+	for i, r := range rows {
+		out[i] = UnnamedReset{Seq: r.Seq, Gateway: r.Gateway, Body: r.Body}
+	}
+	return out, nil
+}
+
+// linksPage is how many linking events are read at a time.
+const linksPage = 1000
+
+// Links reads every event that linked entries, in order.
+func (t *LaneTx) Links(ctx context.Context) ([]events.Event, error) {
+	var out []events.Event
+	for after := int64(0); t.Exists; {
+		rows, err := t.q.EventsOfType(ctx, db.EventsOfTypeParams{
+			TenantID: t.tenant, SID: t.Session.SID, Type: int16(events.IdentityLinked),
+			After: after, Upto: t.Session.Head, MaxRows: linksPage,
+		})
+		if err != nil {
+			return nil, readErr("links", err)
+		}
+		for _, r := range rows {
+			out = append(out, events.Event{Seq: r.Seq, Type: events.Type(r.Type), Body: r.Body})
+			after = r.Seq
+		}
+		if len(rows) < linksPage {
+			break
+		}
+	}
+	return out, nil
+}
+
+// Tree reads the facts of all messages from a seq on.
+func (t *LaneTx) Tree(ctx context.Context, since int64) ([]TreeMessage, error) {
+	if !t.Exists {
+		return nil, nil
+	}
+	rows, err := t.q.MessageSteps(ctx, db.MessageStepsParams{TenantID: t.tenant, SID: t.Session.SID, Since: since})
+	if err != nil {
+		return nil, readErr("messages", err)
+	}
+	out := make([]TreeMessage, len(rows))
+	for i, r := range rows {
+		if out[i].Entry, err = entryOf(r.Seq, r.Role, r.Tokens, r.Flags, r.Links, r.OffsetTokens); err != nil {
+			return nil, err
+		}
+		out[i].Parent = r.ParentSeq
+	}
+	return out, nil
+}
+
+// Append appends an item of this session, whose gates hold as in any append.
+func (t *LaneTx) Append(ctx context.Context, it *Item) (Appended, error) {
+	it.Tenant, it.SessionKey = t.tenant, t.key
+	outs, err := run(ctx, t.q, t.store.params([]*Item{it}, false))
+	if err != nil {
+		return Appended{}, fmt.Errorf("append: %w", err)
+	}
+	a, err := outs[0].result(it)
+	if err != nil {
+		return Appended{}, err
+	}
+	return a, t.again(ctx)
+}
+
+// again reads the session anew after something was written.
+func (t *LaneTx) again(ctx context.Context) error {
+	r, err := t.q.SessionWithState(ctx, db.SessionWithStateParams{TenantID: t.tenant, SessionKey: t.key})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil // nothing was appended
+	}
+	if err != nil {
+		return readErr("session", err)
+	}
+	t.Session, t.Exists = sessionOf(r.Session), true
+	t.State, err = events.DecodeState(r.State)
+	return err
+}
+
+// Reparent puts messages that this transaction appended under other parents.
+func (t *LaneTx) Reparent(ctx context.Context, seqs, parents, totals []int64) error {
+	if len(seqs) == 0 {
+		return nil
+	}
+	err := t.q.Reparent(ctx, db.ReparentParams{
+		TenantID: t.tenant, SID: t.Session.SID, Seqs: seqs, Parents: parents, Totals: totals,
+	})
+	if err != nil {
+		return fmt.Errorf("parents: %w", err)
+	}
+	return nil
+}
+
+// Step commits an epoch step.
+func (t *LaneTx) Step(ctx context.Context, step EpochStep) (Stepped, error) {
+	out, err := t.store.commitStep(ctx, t.q, t.Session, step)
+	if err != nil {
+		return Stepped{}, err
+	}
+	return out, t.again(ctx)
+}
+
+// PutKeys adds keys to events; one that is there stays as it is.
+func (t *LaneTx) PutKeys(ctx context.Context, keys []KeyRow) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	p := db.PutKeysParams{TenantID: t.tenant, SID: t.Session.SID}
+	for _, k := range keys {
+		p.Kinds = append(p.Kinds, int16(k.Kind))
+		p.Keys = append(p.Keys, k.Value)
+		p.Seqs = append(p.Seqs, k.Seq)
+		p.Hashes = append(p.Hashes, k.Hash)
+	}
+	if err := t.q.PutKeys(ctx, p); err != nil {
+		return fmt.Errorf("keys: %w", err)
+	}
+	return nil
+}
+
+// SaveLane stores a lane's row.
+func (t *LaneTx) SaveLane(ctx context.Context, l LaneRow) error {
+	err := t.q.SaveLane(ctx, db.SaveLaneParams{
+		TenantID: t.tenant, SID: t.Session.SID, Gateway: l.Gateway, HostSessionID: l.HostSession,
+		Cursor: l.Cursor, Revision: l.Revision, Position: append([]byte{}, l.Position...),
+	})
+	if err != nil {
+		return fmt.Errorf("lane: %w", err)
+	}
+	return nil
+}
+
+// LaneCursor reads a lane's cursor and revision; ErrUnknownSession without one.
+func (s *Store) LaneCursor(ctx context.Context, tenant, key string, l Lane) (cursor []byte, revision string, err error) {
+	r, err := s.q.LaneCursor(ctx, db.LaneCursorParams{
+		TenantID: tenant, SessionKey: key, Gateway: l.Gateway, HostSessionID: l.HostSession,
+	})
+	if err != nil {
+		return nil, "", readErr("cursor", err)
+	}
+	return r.Cursor, r.Revision, nil
+}
