@@ -73,7 +73,7 @@ func (c *conversation) drawTurns(t *rapid.T, turns, scale int) {
 			c.add(message.Assistant, 0, message.Hidden)
 			c.result("nobody", size.Draw(t, "orphan"))
 			c.words(t)
-			c.add(message.Note, size.Draw(t, "note"), 0)
+			c.add(message.Note, size.Draw(t, "note"), message.Cuttable)
 		case 2: // dead call, whose result may come much later
 			c.add(message.User, size.Draw(t, "user"), 0)
 			ids := c.calls(rapid.IntRange(1, 2).Draw(t, "dead"), size.Draw(t, "calls"), false)
@@ -95,7 +95,7 @@ func (c *conversation) drawTurns(t *rapid.T, turns, scale int) {
 			for range rapid.IntRange(0, 6).Draw(t, "rounds") {
 				ids := c.calls(rapid.IntRange(1, 3).Draw(t, "parallel"), size.Draw(t, "calls"), rapid.Bool().Draw(t, "constant id"))
 				if rapid.IntRange(0, 5).Draw(t, "between") == 0 {
-					c.add(message.Note, size.Draw(t, "note"), 0)
+					c.add(message.Note, size.Draw(t, "note"), message.Cuttable)
 				}
 				for _, id := range ids {
 					c.result(id, size.Draw(t, "result")*3)

@@ -18,6 +18,8 @@ type measure struct {
 const (
 	resultShare = 8
 	leastCut    = 96
+	// leastNoteCut is the same for a note, whose command may stay whole.
+	leastNoteCut = leastCut + message.MaxUncutCommand
 )
 
 // shown is what an entry takes. calls is the number of calls made together with
@@ -26,6 +28,9 @@ func (m measure) shown(e *Entry, calls int) int {
 	whole := calibrate(e.Tokens, m.factor)
 	if m.budget <= 0 || !e.Flags.Has(message.Cuttable) || e.Flags&(message.HasImage|message.UserText) != 0 {
 		return whole
+	}
+	if e.Role == message.Note {
+		return min(whole, max(calibrate(leastNoteCut, m.factor), m.budget/resultShare+1))
 	}
 	parts := resultShare
 	for parts < 2*calls {

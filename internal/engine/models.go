@@ -19,7 +19,7 @@ type ModelWindow struct {
 
 // modelBudget is the budget for a model: its window without the reserve, by the
 // first entry that matches; 0 for a model that none knows.
-func (c *Config) modelBudget(model string) int {
+func (c Config) modelBudget(model string) int {
 	if model == "" {
 		return 0
 	}

@@ -178,6 +178,15 @@ func (c *content) result(id string, v []byte) {
 	}
 }
 
+// cuttable marks a note that has text.
+func (c *content) cuttable(may bool) {
+	for i := range c.blocks {
+		if may && c.blocks[i].Kind == Text && c.blocks[i].Text != "" {
+			c.flags |= Cuttable
+		}
+	}
+}
+
 // join is the texts of blocks, a line break between them.
 func join(blocks []Block) string {
 	texts := make([]string, 0, 4)

@@ -7,8 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// ErrNotCuttable: the message is no tool result, or holds no text to shorten.
+// ErrNotCuttable: the message is neither a tool result nor a note, or holds no
+// text to shorten.
 var ErrNotCuttable = errors.New("message: nothing to cut")
+
+// MaxUncutCommand is how many bytes the command of a bashExecution may take for
+// its output to be cut: the command stays whole. No token is less than a byte.
+const MaxUncutCommand = 256
 
 // CutResult returns a copy of a tool result whose visible text costs at most
 // maxTokens, summed over its texts by est. The text is cut at a code point and
@@ -21,7 +26,9 @@ var ErrNotCuttable = errors.New("message: nothing to cut")
 // Of several blocks those before the cut stay whole and those after it go.
 // Where a message holds several results (Anthropic) the allowance is shared:
 // small ones stay whole, the large ones get equal parts. Text of the user
-// beside results is not counted and not touched.
+// beside results is not counted and not touched. A note is cut in the same way:
+// a bashExecution in its output, a summary of the host's in its text, a custom
+// message in its content.
 //
 // A body that fits comes back as it is. The ending has a price of its own:
 // with less than 64 tokens for each result the answer may be larger than
@@ -38,8 +45,29 @@ func cutResult(body []byte, seq int64, maxTokens int, est func(string) int, keep
 	if !m.Flags.Has(Cuttable) {
 		return nil, ErrNotCuttable
 	}
-	results := findResults(body)
-	total := 0
+	results, total := costed(body, est)
+	if total <= maxTokens {
+		return body, nil
+	}
+	var edits []edit
+	for i, part := range share(results, maxTokens) {
+		if r := results[i]; r.cost > part {
+			edits = append(edits, r.cut(seq, part, est, keepEnd)...)
+		}
+	}
+	return splice(body, edits), nil
+}
+
+// CuttableCost is what the texts cost that CutResult may shorten, summed over
+// them by est, and the number of results (or notes) that they belong to.
+func CuttableCost(body []byte, est func(string) int) (tokens, parts int) {
+	results, total := costed(body, est)
+	return total, len(results)
+}
+
+// costed finds the texts and what each costs.
+func costed(body []byte, est func(string) int) (results []*resultText, total int) {
+	results = findResults(body)
 	for _, r := range results {
 		for i := range r.pieces {
 			p := &r.pieces[i]
@@ -51,16 +79,7 @@ func cutResult(body []byte, seq int64, maxTokens int, est func(string) int, keep
 		}
 		total += r.cost
 	}
-	if total <= maxTokens {
-		return body, nil
-	}
-	var edits []edit
-	for i, part := range share(results, maxTokens) {
-		if r := results[i]; r.cost > part {
-			edits = append(edits, r.cut(seq, part, est, keepEnd)...)
-		}
-	}
-	return splice(body, edits), nil
+	return results, total
 }
 
 // share divides an allowance so that what needs less than an equal part gets

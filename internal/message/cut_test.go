@@ -50,6 +50,18 @@ func TestCutResult(t *testing.T) {
 			`{"role":"toolResult","toolCallId":"c","content":{"x":"` + x + `"}}`,
 			`{"role":"toolResult","toolCallId":"c","content":"[engined: 0 of 1008 characters shown; full text: event 7]"}`, 64,
 		},
+		"bash output": {
+			`{"role":"bashExecution","command":"find .","output":"` + x + `","exitCode":0,"output":null}`,
+			`{"role":"bashExecution","command":"find .","output":"` + x[:132] + `\n[engined: 132 of 1000 characters shown; full text: event 7]","exitCode":0,"output":null}`, 64,
+		},
+		"a host's summary": {
+			`{"role":"branchSummary","summary":"` + x + `","fromId":"a"}`,
+			`{"role":"branchSummary","summary":"` + x[:132] + `\n[engined: 132 of 1000 characters shown; full text: event 7]","fromId":"a"}`, 64,
+		},
+		"custom": {
+			`{"role":"custom","customType":"t","content":[{"type":"text","text":"first"},{"type":"text","text":"` + x + `"}],"display":true}`,
+			`{"role":"custom","customType":"t","content":[{"type":"text","text":"first"},{"type":"text","text":"` + x[:123] + `\n[engined: 128 of 1005 characters shown; full text: event 7]"}],"display":true}`, 64,
+		},
 		"no room": {
 			`{"role":"tool","tool_call_id":"c","content":"` + x + `"}`,
 			`{"role":"tool","tool_call_id":"c","content":"[engined: 0 of 1000 characters shown; full text: event 7]"}`, 1,
@@ -72,6 +84,10 @@ func TestCutResultRefuses(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
 		`{"role":"user","content":"a"}`,
+		`{"role":"assistant","content":"a"}`,
+		`{"role":"bashExecution","command":"` + strings.Repeat("c", message.MaxUncutCommand) + `","output":"a"}`,
+		`{"role":"bashExecution","command":"c","output":7}`,
+		`{"role":"custom","customType":"t","content":[]}`,
 		`{"role":"toolResult","toolCallId":"c","content":[]}`,
 		`{"role":"toolResult","toolCallId":"c","content":[{"type":"image","data":"AAAA","mimeType":"image/png"}]}`,
 	} {

@@ -50,7 +50,7 @@ const (
 	// UserText is set on a Result that also holds text or an image of the user
 	// (Anthropic). Blanks are no text.
 	UserText
-	// Cuttable is a tool result whose text CutResult can shorten.
+	// Cuttable is a tool result or a note whose text CutResult can shorten.
 	Cuttable
 )
 
@@ -130,4 +130,4 @@ type Facts struct {
 
 // ReaderVersion is stored with every event; a change of what Read or the
 // token estimate say raises it, and a rebuild derives the facts again.
-const ReaderVersion = 1
+const ReaderVersion = 2

@@ -53,11 +53,11 @@ type resultText struct {
 	cost   int
 }
 
-// findResults locates the results' texts in the body of a Result message, the
-// same that Read shows.
+// findResults locates the texts in the body of a Result or a Note, the same that
+// Read shows; of a bashExecution the output alone.
 func findResults(body []byte) []*resultText {
 	whole := scanner{data: body}
-	role, content := "", bounds{}
+	role, content, output, summary := "", bounds{}, bounds{}, bounds{}
 	for m := whole.object(); m.next(); {
 		at := whole.bounds()
 		switch string(m.key) {
@@ -67,7 +67,21 @@ func findResults(body []byte) []*resultText {
 			}
 		case "content":
 			content = at
+		case "output":
+			if !isNull(body[at.from:at.to]) {
+				output = at
+			}
+		case "summary":
+			if !isNull(body[at.from:at.to]) {
+				summary = at
+			}
 		}
+	}
+	switch role {
+	case "bashExecution":
+		content = output
+	case "branchSummary", "compactionSummary":
+		content = summary
 	}
 	if role != "user" {
 		return []*resultText{{pieces: findPieces(body, content)}}

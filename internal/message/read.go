@@ -149,14 +149,17 @@ func (e *envelope) message(body []byte) Message {
 		m.Role = Note
 		c.dialects.role(OpenClaw)
 		c.text(e.bash())
+		c.cuttable(len(e.command) <= MaxUncutCommand && stringOf(e.output) != "")
 	case "branchSummary", "compactionSummary":
 		m.Role = Note
 		c.dialects.role(OpenClaw)
 		c.text(stringOf(e.summary))
+		c.cuttable(true)
 	case "custom":
 		m.Role = Note
 		c.dialects.role(OpenClaw)
 		c.read(e.content)
+		c.cuttable(true)
 	default:
 		m.Role = Note
 		if e.hasContent {

@@ -92,22 +92,22 @@ func TestRead(t *testing.T) {
 		},
 		"empty user":  {`{"role":"user","content":""}`, M{Role: message.User, Flags: message.Hidden}},
 		"no content":  {`{"role":"user"}`, M{Role: message.User, Flags: message.Hidden}},
-		"custom note": {`{"role":"custom","customType":"x","content":"n","display":true}`, M{Dialect: message.OpenClaw, Role: message.Note, Blocks: B{text("n")}}},
+		"custom note": {`{"role":"custom","customType":"x","content":"n","display":true}`, M{Dialect: message.OpenClaw, Role: message.Note, Flags: message.Cuttable, Blocks: B{text("n")}}},
 		"excluded note": {
 			`{"role":"custom","customType":"openclaw.nested-tool.v1","content":"n","excludeFromContext":true}`,
-			M{Dialect: message.OpenClaw, Role: message.Note, Flags: message.Hidden, Blocks: B{text("n")}},
+			M{Dialect: message.OpenClaw, Role: message.Note, Flags: message.Hidden | message.Cuttable, Blocks: B{text("n")}},
 		},
 		"bash": {
 			`{"role":"bashExecution","command":"ls","output":"f","exitCode":1,"cancelled":false,"truncated":false}`,
-			M{Dialect: message.OpenClaw, Role: message.Note, Blocks: B{text("Ran `ls`\n```\nf\n```\nexit code 1")}},
+			M{Dialect: message.OpenClaw, Role: message.Note, Flags: message.Cuttable, Blocks: B{text("Ran `ls`\n```\nf\n```\nexit code 1")}},
 		},
 		"compaction summary": {
 			`{"role":"compactionSummary","summary":"s","tokensBefore":9,"timestamp":"2026-01-01T00:00:00Z"}`,
-			M{Dialect: message.OpenClaw, Role: message.Note, Timestamp: 1767225600000, Blocks: B{text("s")}},
+			M{Dialect: message.OpenClaw, Role: message.Note, Flags: message.Cuttable, Timestamp: 1767225600000, Blocks: B{text("s")}},
 		},
 		"branch summary": {
 			`{"role":"branchSummary","summary":"s","fromId":"a"}`,
-			M{Dialect: message.OpenClaw, Role: message.Note, Blocks: B{text("s")}},
+			M{Dialect: message.OpenClaw, Role: message.Note, Flags: message.Cuttable, Blocks: B{text("s")}},
 		},
 		"heartbeat poll": {
 			`{"role":"user","content":"[OpenClaw heartbeat poll]","provenance":{"kind":"internal_system","sourceTool":"heartbeat"}}`,

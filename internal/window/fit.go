@@ -14,6 +14,9 @@ const chargeBits = 16
 // call that it answers: enough for the ending, some text and the JSON around.
 const minCut = 96
 
+// minNoteCut is the same for a note, whose command may stay whole beside it.
+const minNoteCut = minCut + message.MaxUncutCommand
+
 // share is the part of the budget that one result of a group may use, as a
 // divisor: an eighth, and so little that all results of a group together use
 // half of the budget at most. A power of two up to 1<<chargeBits.
@@ -25,13 +28,16 @@ func share(calls int) int64 {
 	return d
 }
 
-// cap16 is the charge at which a result message is cut; 0 is never. It depends
+// cap16 is the charge at which a result or a note is cut; 0 is never. It depends
 // on the message, the number of calls it was made with and the budget, never
 // on the room left. Images and text of the user are not cut, and how much of a
 // message they are is not known here.
 func (p Params) cap16(e *Entry, calls int) int64 {
 	if !e.Flags.Has(message.Cuttable) || e.Flags&(message.HasImage|message.UserText) != 0 {
 		return 0
+	}
+	if e.Role == message.Note {
+		return max(p.calibrated(minNoteCut)<<chargeBits, p.budget()<<chargeBits/share(0))
 	}
 	answers := int64(min(len(e.Results), calls))
 	return answers * max(p.calibrated(minCut)<<chargeBits, p.budget()<<chargeBits/share(calls))

@@ -36,7 +36,7 @@ func (l *testLog) say(tokens int, flags ...message.Flags) int64 {
 }
 
 func (l *testLog) note(tokens int) int64 {
-	return l.add(message.Facts{Role: message.Note, Tokens: tokens})
+	return l.add(message.Facts{Role: message.Note, Tokens: tokens, Flags: message.Cuttable})
 }
 
 func (l *testLog) call(tokens int, ids ...string) int64 {

@@ -65,7 +65,7 @@ func (p Plan) Render(src Source) ([]json.RawMessage, error) {
 	return out, nil
 }
 
-// cutBody cuts a result message to it.CutTo tokens. The planner counts whole
+// cutBody cuts a result or a note to it.CutTo tokens. The planner counts whole
 // messages and CutResult only their texts, so what a message costs beside its
 // texts is taken off first.
 func cutBody(body []byte, it Item, est func(string) int) ([]byte, error) {
@@ -74,6 +74,9 @@ func cutBody(body []byte, it Item, est func(string) int) ([]byte, error) {
 		return nil, err
 	}
 	texts, answers := 0, 0
+	if m.Role == message.Note {
+		texts, answers = message.CuttableCost(body, est)
+	}
 	for i := range m.Blocks {
 		if b := &m.Blocks[i]; b.Kind == message.ToolResult {
 			texts += est(b.Text)

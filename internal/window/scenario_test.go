@@ -316,6 +316,25 @@ func TestResultsTooLargeForTheBudget(t *testing.T) {
 	})
 }
 
+func TestLargeNoteDoesNotEmptyTheTail(t *testing.T) {
+	t.Parallel()
+	l := &testLog{}
+	for range 20 {
+		l.user(50)
+		l.say(200)
+	}
+	note := l.note(30000) // the output of a command that the user ran
+	in := l.within(4000)
+	p := Build(in)
+	if err := check(in, p); err != nil {
+		t.Fatal(err)
+	}
+	last := p.Items[len(p.Items)-1]
+	if last.Seq != note || last.CutTo != 500 || p.Tokens < 2000 {
+		t.Fatalf("%d items of %d tokens, the last %+v", len(p.Items), p.Tokens, last)
+	}
+}
+
 func TestOverBudgetNamesWhatCouldNotFit(t *testing.T) {
 	t.Parallel()
 	l := &testLog{}

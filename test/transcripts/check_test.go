@@ -103,7 +103,7 @@ func (l *lab) identify(j *journal, w *seen) ([]said, error) {
 		if bytes.Equal(raw, j.messages[at]) {
 			continue
 		}
-		if out[i].role != "result" {
+		if out[i].role != "result" && out[i].role != "note" {
 			return nil, fmt.Errorf("event %d (%s) is shown with other bytes", e.Seq, out[i].role)
 		}
 		if err := onlyCut(j.messages[at], raw, e.Seq); err != nil {
