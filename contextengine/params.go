@@ -15,6 +15,10 @@ type Session struct {
 	SessionID string `json:"sessionId,omitempty"`
 	// GatewayID tells which gateway speaks, where several share a session.
 	GatewayID string `json:"gatewayId,omitempty"`
+	// LeaseToken is the token of the session's lease, where the caller holds it.
+	// A write that carries one is refused once the lease is another's or over;
+	// a write without one never is.
+	LeaseToken string `json:"leaseToken,omitempty"`
 }
 
 // Expectations make a write conditional. The zero value demands nothing.

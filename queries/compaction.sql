@@ -38,7 +38,8 @@ FROM compaction_debt;
 
 -- name: RecordAttempt :exec
 INSERT INTO compaction_attempts (tenant_id, sid, epoch, worker, outcome, error, started_at)
-VALUES (@tenant_id, @sid, @epoch, @worker, @outcome, @error, @started_at);
+SELECT s.tenant_id, s.sid, @epoch, @worker, @outcome, @error, @started_at
+FROM sessions s WHERE s.tenant_id = @tenant_id AND s.sid = @sid FOR KEY SHARE;
 
 -- name: ListAttempts :many
 SELECT * FROM compaction_attempts WHERE tenant_id = @tenant_id AND sid = @sid
@@ -48,16 +49,24 @@ ORDER BY id DESC LIMIT @max_rows::integer;
 SELECT draft FROM drafts WHERE tenant_id = @tenant_id AND sid = @sid AND key = @key;
 
 -- name: PutDraft :exec
+-- The row lock makes an erasure wait for this, or this find nothing: a mere
+-- look would leave a draft behind that was being written meanwhile.
 INSERT INTO drafts (tenant_id, sid, key, draft)
-SELECT @tenant_id, @sid, @key, @draft
-WHERE EXISTS (SELECT FROM sessions s WHERE s.tenant_id = @tenant_id AND s.sid = @sid)
+SELECT s.tenant_id, s.sid, @key, @draft
+FROM sessions s WHERE s.tenant_id = @tenant_id AND s.sid = @sid FOR KEY SHARE
 ON CONFLICT (tenant_id, sid, key) DO NOTHING;
 
 -- name: DropDrafts :exec
 DELETE FROM drafts WHERE tenant_id = @tenant_id AND sid = @sid;
 
 -- name: RecordAnswers :exec
+-- Locks as PutDraft does, in the order of the sessions' ids.
 INSERT INTO window_answers (tenant_id, sid, head, epoch, params, fingerprint, tokens, answered_at)
-SELECT unnest(@tenant_ids::text[]), unnest(@sids::uuid[]), unnest(@heads::bigint[]), unnest(@epochs::bigint[]),
-       unnest(@params::bytea[]), unnest(@fingerprints::text[]), unnest(@tokens::integer[]),
-       unnest(@answered_at::timestamptz[]);
+SELECT a.tenant_id, a.sid, a.head, a.epoch, a.params, a.fingerprint, a.tokens, a.answered_at
+FROM (
+    SELECT unnest(@tenant_ids::text[]) AS tenant_id, unnest(@sids::uuid[]) AS sid, unnest(@heads::bigint[]) AS head,
+           unnest(@epochs::bigint[]) AS epoch, unnest(@params::bytea[]) AS params, unnest(@fingerprints::text[]) AS fingerprint,
+           unnest(@tokens::integer[]) AS tokens, unnest(@answered_at::timestamptz[]) AS answered_at
+    ORDER BY 1, 2) a
+CROSS JOIN LATERAL (
+    SELECT FROM sessions s WHERE s.tenant_id = a.tenant_id AND s.sid = a.sid LIMIT 1 FOR KEY SHARE) s;

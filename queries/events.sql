@@ -29,6 +29,8 @@ FROM (
     FROM (
         SELECT * FROM events x
         WHERE x.tenant_id = @tenant_id AND x.sid = @sid AND x.seq > @after::bigint
+          -- One that is being erased has no events any more, for its streams too.
+          AND EXISTS (SELECT FROM sessions y WHERE y.tenant_id = @tenant_id AND y.sid = @sid)
         ORDER BY x.seq LIMIT @max_rows::integer) e
     LEFT JOIN LATERAL (
         SELECT x.body FROM bodies x

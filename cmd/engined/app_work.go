@@ -15,6 +15,7 @@ import (
 	"github.com/engined/engined/internal/config"
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/message"
+	"github.com/engined/engined/internal/store"
 	"github.com/engined/engined/internal/window"
 	"github.com/engined/engined/internal/worker"
 )
@@ -152,6 +153,7 @@ func (a *App) startWorker(context.Context) error {
 	w := worker.New(worker.Config{
 		Debts: a.store, Bus: a.bus, Compactor: a.slot, Concurrency: a.cfg.WorkerConcurrency,
 		SweepInterval: a.cfg.SweepInterval, SweepLease: a.cfg.SweepLease,
+		Eraser: a.store, Retention: store.Retention{Age: a.cfg.RetentionAge, Idle: a.cfg.RetentionIdle},
 		Consume: bus.ConsumeOptions{AckWait: a.cfg.AckWait},
 		Name:    fmt.Sprintf("%s-%d", host, os.Getpid()), Logger: a.log,
 	})

@@ -27,6 +27,7 @@ const (
 // cli is what the commands share: where they write and where settings come from.
 type cli struct {
 	out, err  io.Writer
+	in        io.Reader // os.Stdin where nil
 	lookupEnv func(string) (string, bool)
 	// now tells ages; the system's clock where nil.
 	now func() time.Time
@@ -91,7 +92,7 @@ func (c *cli) root() *cobra.Command {
 	}{
 		{"run", []*cobra.Command{c.dev(), c.serve(), c.worker(), c.demo()}},
 		{"look", []*cobra.Command{c.sessions(), c.show(), c.events(), c.tail(), c.window(), c.diff(), c.replay(), c.cacheReport()}},
-		{"act", []*cobra.Command{c.importFiles(), c.compact(), c.undoCompaction(), c.fork()}},
+		{"act", []*cobra.Command{c.importFiles(), c.compact(), c.undoCompaction(), c.fork(), c.erase()}},
 		{"admin", []*cobra.Command{c.migrate(), c.doctor(), c.keys(), c.engines(), c.health(), c.openapi(), c.config(), c.version()}},
 	} {
 		for _, cmd := range g.cmds {

@@ -71,7 +71,7 @@ func TestTheDocumentedConfigurationIsPrinted(t *testing.T) {
 func TestEveryListingHasJSON(t *testing.T) {
 	t.Parallel()
 	root := (&cli{}).root()
-	for _, name := range []string{"sessions", "show", "events", "tail", "window", "compact", "undo-compaction", "fork", "engines", "doctor", "health", "import", "config", "version"} {
+	for _, name := range []string{"sessions", "show", "events", "tail", "window", "compact", "undo-compaction", "fork", "erase", "engines", "doctor", "health", "import", "config", "version"} {
 		cmd, _, err := root.Find([]string{name})
 		if err != nil || cmd.Flags().Lookup("json") == nil {
 			t.Errorf("%s has no --json (%v)", name, err)

@@ -62,6 +62,17 @@ type Log interface {
 
 var _ Log = (*store.Store)(nil)
 
+// Lives are a session's beginning and end: the lease that opens it and the
+// erasure after which only a tombstone is left.
+type Lives interface {
+	TakeLease(ctx context.Context, r store.LeaseRequest) (store.Lease, error)
+	EndLease(ctx context.Context, tenant, key, token string) error
+	Erase(ctx context.Context, tenant, key string) (store.Erasure, error)
+	EraseMany(ctx context.Context, tenant, prefix string) ([]store.Erasure, error)
+}
+
+var _ Lives = (*store.Store)(nil)
+
 // Waker tells a stream that its session (or, with key "", its tenant) may have
 // something new. It may lose signals: streams look for themselves as well.
 type Waker interface {
@@ -105,6 +116,8 @@ type Config struct {
 	Log      Log
 	// Transcripts takes hosts' transcripts over; nil where Engine does.
 	Transcripts Transcripts
+	// Lives serves leases and erasures; nil refuses them.
+	Lives Lives
 	// Auth names who a request comes from.
 	Auth Auth
 	// Local refuses requests whose Host is neither a loopback address, localhost
@@ -145,6 +158,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Transcripts == nil {
 		c.Transcripts, _ = c.Engine.(Transcripts)
+	}
+	if c.Lives == nil {
+		c.Lives = noLives{}
 	}
 	if c.Auth == nil {
 		return c, errors.New("api: Auth is required; OpenAuth serves without keys")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/engined/engined/contextengine"
@@ -73,6 +74,7 @@ func refusal(err error) *Problem {
 		stale    *contextengine.StaleHeadError
 		epoch    *contextengine.EpochConflictError
 		conflict *contextengine.IdempotencyConflictError
+		held     *store.LeaseHeldError
 	)
 	switch {
 	case errors.As(err, &invalid):
@@ -88,6 +90,10 @@ func refusal(err error) *Problem {
 	case errors.As(err, &epoch):
 		p := kindEpoch.problem(epoch.Error()).field("expectedEpoch")
 		p.Epoch = &epoch.Epoch
+		return p
+	case errors.As(err, &held):
+		p := kindLeaseHeld.problem(held.Error()).retry(int(math.Ceil(max(held.Left.Seconds(), 1))))
+		p.ExpiresAt = &held.ExpiresAt
 		return p
 	case errors.As(err, &conflict):
 		p := kindIdempotency.problem(conflict.Error())

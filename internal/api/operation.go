@@ -62,7 +62,7 @@ func of[T any]() reflect.Type { return reflect.TypeFor[T]() }
 func operations() []*operation {
 	var ops []*operation
 	for _, part := range [][]*operation{
-		turnOperations(), transcriptOperations(), windowOperations(), stepOperations(), branchOperations(), sessionOperations(), eventOperations(),
+		turnOperations(), transcriptOperations(), windowOperations(), stepOperations(), branchOperations(), sessionOperations(), lifeOperations(), eventOperations(),
 		summaryOperations(), feedOperations(), nodeOperations(),
 	} {
 		ops = append(ops, part...)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"time"
 )
 
 // problemBase is what the type URI of every problem starts with; the slug
@@ -29,6 +30,7 @@ var (
 	kindIdempotency   = kind{"idempotency-conflict", http.StatusConflict, "The key already names another payload"}
 	kindEpoch         = kind{"epoch-conflict", http.StatusConflict, "The session is in another epoch"}
 	kindErased        = kind{"session-erased", http.StatusConflict, "The session was erased"}
+	kindLeaseHeld     = kind{"lease-held", http.StatusConflict, "Another owner holds the lease"}
 	kindLease         = kind{"lease-stale", http.StatusConflict, "The lease token is wrong or expired"}
 	kindExists        = kind{"session-exists", http.StatusConflict, "The key has a session already"}
 	kindBegan         = kind{"subagent-began", http.StatusConflict, "The sub-agent has begun"}
@@ -49,7 +51,7 @@ var (
 func kinds() []kind {
 	return []kind{
 		kindMalformed, kindUnauthorized, kindForbidden, kindNotFound, kindUnknown, kindMethod, kindSlowBody,
-		kindIdempotency, kindEpoch, kindErased, kindLease, kindExists, kindBegan, kindNothingToUndo, kindStaleHead, kindTooLarge, kindMedia,
+		kindIdempotency, kindEpoch, kindErased, kindLeaseHeld, kindLease, kindExists, kindBegan, kindNothingToUndo, kindStaleHead, kindTooLarge, kindMedia,
 		kindValidation, kindRate, kindInternal, kindEngineFailed, kindUnavailable, kindBusy, kindNotReady, kindDeadline,
 	}
 }
@@ -70,6 +72,8 @@ type Problem struct {
 	// Head and Epoch are the session's current ones.
 	Head  *int64 `json:"head,omitempty"`
 	Epoch *int64 `json:"epoch,omitempty"`
+	// ExpiresAt is when a lease that another owner holds ends, unless renewed.
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 	// Seq is the event that a known key already names.
 	Seq int64 `json:"seq,omitempty"`
 	// Checks are a node's, where it is not ready.

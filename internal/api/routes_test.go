@@ -136,11 +136,12 @@ func TestWrongMethods(t *testing.T) {
 	t.Parallel()
 	_, a := withSession(t, nil)
 	for path, allow := range map[string]string{
-		known:                       "GET, HEAD, OPTIONS",
+		known:                       "GET, HEAD, DELETE, OPTIONS",
 		known + "/ingest":           "POST, OPTIONS",
+		known + "/lease":            "POST, DELETE, OPTIONS",
 		known + "/events":           "GET, HEAD, OPTIONS",
 		known + "/summaries/1":      "GET, HEAD, OPTIONS",
-		"/v1/sessions":              "GET, HEAD, OPTIONS",
+		"/v1/sessions":              "GET, HEAD, DELETE, OPTIONS",
 		"/v1/feed":                  "GET, HEAD, OPTIONS",
 		"/healthz":                  "GET, HEAD, OPTIONS",
 		"/metrics":                  "GET, HEAD, OPTIONS",

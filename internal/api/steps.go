@@ -46,7 +46,7 @@ func stepOperations() []*operation {
 
 	ops := []*operation{reset, rewind, undo}
 	for _, op := range ops {
-		op.refusals = append(op.refusals, kindUnknown, kindEpoch, kindErased, kindStaleHead)
+		op.refusals = append(op.refusals, kindUnknown, kindEpoch, kindErased, kindLease, kindStaleHead)
 	}
 	return ops
 }

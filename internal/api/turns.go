@@ -30,7 +30,7 @@ func turnOperations() []*operation {
 
 	ops := []*operation{bootstrap, ingest, batch, commit, after}
 	for _, op := range ops {
-		op.refusals = []kind{kindEpoch, kindErased, kindStaleHead}
+		op.refusals = []kind{kindEpoch, kindErased, kindLease, kindStaleHead}
 	}
 	for _, op := range []*operation{ingest, batch, commit} {
 		op.refusals = append(op.refusals, kindIdempotency)

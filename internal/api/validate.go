@@ -47,6 +47,7 @@ func (k *check) required(field, value string) {
 func (k *check) session(s contextengine.Session) {
 	k.key("sessionId", s.SessionID)
 	k.key("gatewayId", s.GatewayID)
+	k.key("leaseToken", s.LeaseToken)
 }
 
 // expectations must not be negative: the store takes that for "none".

@@ -49,6 +49,8 @@ type Config struct {
 	RollingTurns        int
 	PruneResults        string
 	PruneKeep           int
+	RetentionAge        time.Duration
+	RetentionIdle       time.Duration
 	CompactionThreshold float64
 	CompactionTarget    float64
 	CompactionTail      float64
@@ -82,6 +84,8 @@ const (
 	Alone
 	// Dev options belong to `dev` and to what looks into its data.
 	Dev
+	// Keeping options say how long sessions are kept.
+	Keeping
 	// Client options belong to commands that talk to a node.
 	Client
 )
@@ -99,7 +103,7 @@ var titles = []struct {
 	{Dev, "dev", "Taken by `dev`, and by `keys`, `tenants` and `audit`, which find its Postgres there."},
 	{Database, "Postgres", "Taken by `dev`, `serve`, `worker`, `migrate`, `doctor`, `keys` and `tenants`."},
 	{Bus, "NATS", "Taken by `serve`, `worker` and `doctor`. `dev` runs its own server in the process."},
-	{Working, "Compaction", "Taken by `dev`, `serve` and `worker`."},
+	{Working, "Compaction and retention", "Taken by `dev`, `serve` and `worker`; those of retention by `retention` too."},
 	{Client, "Clients", "Taken by the commands that talk to a node."},
 	{General, "Everywhere", "Taken by every command that runs a part of engined."},
 }

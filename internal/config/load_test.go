@@ -103,6 +103,8 @@ func sample(o Option) string {
 		return "5"
 	case "share":
 		return map[string]string{"compaction-threshold": "0.9", "compaction-target": "0.6", "compaction-tail": "0.2"}[o.Name]
+	case "period":
+		return "90d"
 	case "duration":
 		return "7s"
 	case "size":

@@ -202,6 +202,16 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return count(&c.RollingTurns, 1, 1000) },
 		},
 		{
+			Name: "retention-age", Default: "0s", Scope: Working | Keeping,
+			Usage: "age, from its first write, at which a session is erased, such as 365d; 0s keeps it",
+			bind:  func(c *Config) Value { return period(&c.RetentionAge) },
+		},
+		{
+			Name: "retention-idle", Default: "0s", Scope: Working | Keeping,
+			Usage: "time since its newest write after which a session is erased, such as 90d; 0s keeps it",
+			bind:  func(c *Config) Value { return period(&c.RetentionIdle) },
+		},
+		{
 			Name: "compaction-threshold", Default: "0.75", Scope: Node | Working,
 			Usage: "part of the budget above which a session owes a compaction",
 			bind:  func(c *Config) Value { return share(&c.CompactionThreshold) },

@@ -96,6 +96,30 @@ func duration(to *time.Duration) Value {
 	}, time.Duration.String}
 }
 
+// period is a long duration that may be written in days; 0 is none.
+func period(to *time.Duration) Value {
+	return field[time.Duration]{to, "period", func(s string) (time.Duration, error) {
+		if number, ok := strings.CutSuffix(s, "d"); ok {
+			if days, err := strconv.ParseUint(number, 10, 16); err == nil {
+				return time.Duration(days) * 24 * time.Hour, nil
+			}
+		}
+		d, err := time.ParseDuration(s)
+		if err != nil || d < 0 {
+			return 0, fmt.Errorf("%q is not a period such as 90d or 12h", s)
+		}
+		return d, nil
+	}, formatPeriod}
+}
+
+func formatPeriod(d time.Duration) string {
+	const day = 24 * time.Hour
+	if d > 0 && d%day == 0 {
+		return strconv.FormatInt(int64(d/day), 10) + "d"
+	}
+	return d.String()
+}
+
 var units = []struct {
 	name string
 	n    int64

@@ -53,12 +53,24 @@ func (w *windows) assemble(ctx context.Context, p contextengine.AssembleParams) 
 		return none, nil, &contextengine.InvalidError{Field: "asOfSeq", Reason: "a seq, 0 or more"}
 	}
 	s, m, err := w.load(ctx, p)
+	if err == nil {
+		var res contextengine.AssembleResult
+		var rec *store.Answer
+		if res, rec, err = w.project(ctx, p, s, m); err == nil {
+			return res, rec, nil
+		}
+		err = w.cfg.unlessErased(ctx, s, err)
+	}
 	if errors.Is(err, contextengine.ErrUnknownSession) {
+		w.cache.forget(p.Tenant, p.SessionKey)
 		return w.empty(p), nil, nil
 	}
-	if err != nil {
-		return none, nil, err
-	}
+	return none, nil, err
+}
+
+// project plans and renders the window of what was loaded.
+func (w *windows) project(ctx context.Context, p contextengine.AssembleParams, s store.Session, m *material) (contextengine.AssembleResult, *store.Answer, error) {
+	var none contextengine.AssembleResult
 	budget, err := w.budget(ctx, p, s, m)
 	if err != nil {
 		return none, nil, err

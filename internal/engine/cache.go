@@ -39,6 +39,15 @@ func (c *cache) get(tenant, session string) *material {
 	return e.Value.(*cached).material
 }
 
+// forget drops a session that is gone.
+func (c *cache) forget(tenant, session string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.byKey[cacheKey{tenant, session}]; ok {
+		c.drop(e)
+	}
+}
+
 func (c *cache) put(tenant, session string, m *material) {
 	n := &cached{key: cacheKey{tenant, session}, material: m, size: m.bytes()}
 	c.mu.Lock()

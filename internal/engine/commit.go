@@ -18,12 +18,12 @@ import (
 func (c *Compactor) commit(ctx context.Context, j *job, target *contextengine.SessionTarget, out compact.Outcome) (contextengine.CompactResult, error) {
 	v := j.view
 	var live []int64
-	stepped, err := c.cfg.Log.StepEpoch(ctx, v.Tenant, v.Key, j.plan.Epoch,
+	stepped, err := c.cfg.Log.StepEpoch(ctx, v.Tenant, v.Key, j.plan.Epoch, sameLife(v,
 		func(cur store.Session, state events.State, firstSeq int64) (store.EpochStep, error) {
 			step, seqs, err := c.step(j, out, cur, state, firstSeq)
-			live = seqs
+			live, step.LeaseToken = seqs, j.lease
 			return step, err
-		})
+		}))
 	if err != nil {
 		return contextengine.CompactResult{}, err
 	}

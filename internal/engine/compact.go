@@ -71,7 +71,7 @@ func (c *Compactor) Compact(ctx context.Context, p contextengine.CompactParams) 
 		// reset, a rewind or an undo the question is a new one.
 		v, err := c.cfg.Log.View(ctx, p.Tenant, p.SessionKey, uuid.Nil, 0, 0)
 		if err != nil {
-			return none, err
+			return unknownIsFine(contextengine.CompactResult{OK: true, Reason: reasonNothing, Epoch: 1}, err)
 		}
 		if v.State.Cause == events.CauseCompaction || try == stepTries || p.ExpectedEpoch != nil {
 			return contextengine.CompactResult{OK: true, Reason: reasonCompacted, Epoch: conflict.Epoch}, nil
@@ -101,6 +101,7 @@ type job struct {
 	state  events.State
 	plan   compact.Plan
 	forced bool
+	lease  string
 	// successor is the host session that follows, "" for none.
 	successor string
 }
@@ -114,7 +115,7 @@ func (c *Compactor) run(ctx context.Context, p contextengine.CompactParams, epoc
 	if v.Epoch != epoch {
 		return none, &contextengine.EpochConflictError{Expected: epoch, Epoch: v.Epoch}
 	}
-	j := &job{view: v}
+	j := &job{view: v, lease: p.LeaseToken}
 	if j.entries, err = c.uncovered(ctx, v); err != nil {
 		return none, err
 	}
@@ -141,9 +142,14 @@ func (c *Compactor) run(ctx context.Context, p contextengine.CompactParams, epoc
 		if errors.Is(err, compact.ErrNotSmaller) {
 			return contextengine.CompactResult{OK: true, Reason: reasonNothing, Epoch: v.Epoch}, nil
 		}
-		return none, fmt.Errorf("compaction: %w", err)
+		err = c.cfg.unlessErased(ctx, v.Session, fmt.Errorf("compaction: %w", err))
+		return unknownIsFine(contextengine.CompactResult{OK: true, Reason: reasonNothing, Epoch: 1}, err)
 	}
-	return c.commit(ctx, j, p.SessionTarget, out)
+	res, err := c.commit(ctx, j, p.SessionTarget, out)
+	if err != nil {
+		return unknownIsFine(contextengine.CompactResult{OK: true, Reason: reasonNothing, Epoch: 1}, err)
+	}
+	return res, nil
 }
 
 // uncovered reads the facts of every message on the path that no summary

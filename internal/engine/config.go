@@ -41,6 +41,7 @@ type Log interface {
 	RemoveChild(ctx context.Context, tenant, key string, sid uuid.UUID) error
 	InLane(ctx context.Context, tenant, key string, l store.Lane, fn func(*store.LaneTx) error) error
 	LaneCursor(ctx context.Context, tenant, key string, l store.Lane) (cursor []byte, revision string, err error)
+	Erased(ctx context.Context, tenant, key, hostSession string) (bool, error)
 	Draft(ctx context.Context, tenant string, sid uuid.UUID, key []byte) ([]byte, bool, error)
 	PutDraft(ctx context.Context, tenant string, sid uuid.UUID, key, draft []byte) error
 	RecordAnswers(ctx context.Context, answers []store.Answer) error

@@ -148,14 +148,14 @@ func (l *Lossless) step(ctx context.Context, s contextengine.Session, plan func(
 	}
 	for try := 1; ; try++ {
 		v, err := l.cfg.Log.View(ctx, s.Tenant, s.SessionKey, [16]byte{}, 0, 0)
-		if err != nil {
+		if err := l.notErased(ctx, s, err); err != nil {
 			return contextengine.StepResult{}, err
 		}
 		build, err := plan(v)
 		if err != nil {
 			return contextengine.StepResult{}, err
 		}
-		out, err := l.cfg.Log.StepEpoch(ctx, s.Tenant, s.SessionKey, v.Epoch, build)
+		out, err := l.cfg.Log.StepEpoch(ctx, s.Tenant, s.SessionKey, v.Epoch, sameLife(v, underLease(s.LeaseToken, build)))
 		if isEpochConflict(err) && try < stepTries {
 			continue
 		}

@@ -28,7 +28,7 @@ type writer struct {
 func item(s contextengine.Session, x contextengine.Expectations) *store.Item {
 	return &store.Item{
 		Tenant: s.Tenant, SessionKey: s.SessionKey, Create: true, Host: true,
-		Gateway: s.GatewayID, HostSession: s.SessionID,
+		Gateway: s.GatewayID, HostSession: s.SessionID, LeaseToken: s.LeaseToken,
 		ExpectedHead: x.ExpectedHead, ExpectedEpoch: x.ExpectedEpoch,
 	}
 }
@@ -85,7 +85,7 @@ func checkSession(s contextengine.Session) error {
 	if n := len(s.SessionKey); n < 1 || n > maxKeyBytes {
 		return &contextengine.InvalidError{Field: "sessionKey", Reason: fmt.Sprintf("1 to %d bytes", maxKeyBytes), Limit: maxKeyBytes}
 	}
-	for field, v := range map[string]string{"sessionKey": s.SessionKey, "sessionId": s.SessionID, "gatewayId": s.GatewayID} {
+	for field, v := range map[string]string{"sessionKey": s.SessionKey, "sessionId": s.SessionID, "gatewayId": s.GatewayID, "leaseToken": s.LeaseToken} {
 		if !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
 			return &contextengine.InvalidError{Field: field, Reason: "valid UTF-8 without NUL"}
 		}

@@ -28,6 +28,8 @@ type EpochStep struct {
 	// PaysDebt ends the session's debt and drops its drafts. Where what came
 	// since the step was planned is over the threshold again, the debt stays.
 	PaysDebt bool
+	// LeaseToken must be held, where there is one.
+	LeaseToken string
 }
 
 // Stepped is the outcome of an epoch step.
@@ -79,7 +81,7 @@ func (s *Store) StepEpoch(
 func (s *Store) commitStep(ctx context.Context, q *db.Queries, cur Session, step EpochStep) (Stepped, error) {
 	it := &Item{
 		Tenant: cur.Tenant, SessionKey: cur.Key, Host: step.Host,
-		Gateway: step.Gateway, HostSession: step.HostSession, Events: step.Events,
+		Gateway: step.Gateway, HostSession: step.HostSession, LeaseToken: step.LeaseToken, Events: step.Events,
 	}
 	outs, err := run(ctx, q, s.params([]*Item{it}, false))
 	if err != nil {

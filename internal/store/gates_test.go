@@ -18,7 +18,7 @@ import (
 func bury(t testing.TB, url, session, hostSession string) {
 	t.Helper()
 	sum := sha256.Sum256([]byte(hostSession))
-	exec(t, url, `INSERT INTO tombstones (tenant_id, session_key, sid, host_sessions) VALUES ($1, $2, $3, ARRAY[$4::bytea])`,
+	exec(t, url, `INSERT INTO tombstones (tenant_id, key_hash, sid, host_sessions) VALUES ($1, session_grave($1, $2), $3, ARRAY[$4::bytea])`,
 		tenant, session, uuid.New(), sum[:])
 }
 

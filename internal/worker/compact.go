@@ -49,6 +49,8 @@ func (w *Worker) handle(ctx context.Context, j bus.Job, _ bus.Delivery) error {
 		// back with the sweep.
 		w.record(ctx, s, started, outcomeLost, nil)
 		return nil
+	case errors.Is(err, contextengine.ErrUnknownSession):
+		return nil // erased meanwhile, and its debt with it
 	case err != nil:
 		w.record(ctx, s, started, outcomeFailed, err)
 		if ctx.Err() == nil {

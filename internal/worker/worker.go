@@ -46,8 +46,15 @@ type Config struct {
 	SweepInterval, SweepLease time.Duration
 	// RelayInterval is how often the relay looks for new events, default 1 s.
 	RelayInterval time.Duration
-	Consume       bus.ConsumeOptions
-	Logger        *slog.Logger
+	// Eraser, if any, finishes erasures and erases what Retention has expired,
+	// which is looked for every RetentionInterval, default 10 min. EraseInterval
+	// is how often broken-off erasures are looked for, default 15 s.
+	Eraser            Eraser
+	Retention         store.Retention
+	EraseInterval     time.Duration
+	RetentionInterval time.Duration
+	Consume           bus.ConsumeOptions
+	Logger            *slog.Logger
 }
 
 func (c Config) withDefaults() Config {
@@ -66,6 +73,12 @@ func (c Config) withDefaults() Config {
 	if c.RelayInterval == 0 {
 		c.RelayInterval = time.Second
 	}
+	if c.EraseInterval == 0 {
+		c.EraseInterval = 15 * time.Second
+	}
+	if c.RetentionInterval == 0 {
+		c.RetentionInterval = 10 * time.Minute
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -82,6 +95,7 @@ type Worker struct {
 	cfg      Config
 	sweep    *loop
 	relay    *loop
+	erase    []*loop
 	consumer *bus.Consumer
 }
 
@@ -91,6 +105,7 @@ func New(cfg Config) *Worker {
 	w := &Worker{cfg: cfg}
 	w.sweep = &loop{name: "sweep of debts", interval: cfg.SweepInterval, log: cfg.Logger, step: w.sweepOnce}
 	w.relay = &loop{name: "relay", interval: cfg.RelayInterval, log: cfg.Logger, step: (&relay{cfg: cfg}).once}
+	w.erase = eraseLoops(cfg)
 	return w
 }
 
@@ -106,6 +121,9 @@ func (w *Worker) Start(ctx context.Context) error {
 	w.consumer = consumer
 	w.sweep.start(ctx)
 	w.relay.start(ctx)
+	for _, l := range w.erase {
+		l.start(ctx)
+	}
 	return nil
 }
 
@@ -113,6 +131,9 @@ func (w *Worker) Start(ctx context.Context) error {
 // workers then.
 func (w *Worker) Stop(ctx context.Context) error {
 	err := errors.Join(w.sweep.stop(ctx), w.relay.stop(ctx))
+	for _, l := range w.erase {
+		err = errors.Join(err, l.stop(ctx))
+	}
 	if w.consumer != nil {
 		err = errors.Join(err, w.consumer.Stop(ctx))
 	}

@@ -281,39 +281,45 @@ func (q *Queries) PostponeDebt(ctx context.Context, arg PostponeDebtParams) erro
 
 const putDraft = `-- name: PutDraft :exec
 INSERT INTO drafts (tenant_id, sid, key, draft)
-SELECT $1, $2, $3, $4
-WHERE EXISTS (SELECT FROM sessions s WHERE s.tenant_id = $1 AND s.sid = $2)
+SELECT s.tenant_id, s.sid, $1, $2
+FROM sessions s WHERE s.tenant_id = $3 AND s.sid = $4 FOR KEY SHARE
 ON CONFLICT (tenant_id, sid, key) DO NOTHING
 `
 
 type PutDraftParams struct {
-	TenantID string
-	SID      uuid.UUID
 	Key      []byte
 	Draft    []byte
+	TenantID string
+	SID      uuid.UUID
 }
 
-// PutDraft
+// The row lock makes an erasure wait for this, or this find nothing: a mere
+// look would leave a draft behind that was being written meanwhile.
 //
 //	INSERT INTO drafts (tenant_id, sid, key, draft)
-//	SELECT $1, $2, $3, $4
-//	WHERE EXISTS (SELECT FROM sessions s WHERE s.tenant_id = $1 AND s.sid = $2)
+//	SELECT s.tenant_id, s.sid, $1, $2
+//	FROM sessions s WHERE s.tenant_id = $3 AND s.sid = $4 FOR KEY SHARE
 //	ON CONFLICT (tenant_id, sid, key) DO NOTHING
 func (q *Queries) PutDraft(ctx context.Context, arg PutDraftParams) error {
 	_, err := q.db.Exec(ctx, putDraft,
-		arg.TenantID,
-		arg.SID,
 		arg.Key,
 		arg.Draft,
+		arg.TenantID,
+		arg.SID,
 	)
 	return err
 }
 
 const recordAnswers = `-- name: RecordAnswers :exec
 INSERT INTO window_answers (tenant_id, sid, head, epoch, params, fingerprint, tokens, answered_at)
-SELECT unnest($1::text[]), unnest($2::uuid[]), unnest($3::bigint[]), unnest($4::bigint[]),
-       unnest($5::bytea[]), unnest($6::text[]), unnest($7::integer[]),
-       unnest($8::timestamptz[])
+SELECT a.tenant_id, a.sid, a.head, a.epoch, a.params, a.fingerprint, a.tokens, a.answered_at
+FROM (
+    SELECT unnest($1::text[]) AS tenant_id, unnest($2::uuid[]) AS sid, unnest($3::bigint[]) AS head,
+           unnest($4::bigint[]) AS epoch, unnest($5::bytea[]) AS params, unnest($6::text[]) AS fingerprint,
+           unnest($7::integer[]) AS tokens, unnest($8::timestamptz[]) AS answered_at
+    ORDER BY 1, 2) a
+CROSS JOIN LATERAL (
+    SELECT FROM sessions s WHERE s.tenant_id = a.tenant_id AND s.sid = a.sid LIMIT 1 FOR KEY SHARE) s
 `
 
 type RecordAnswersParams struct {
@@ -327,12 +333,17 @@ type RecordAnswersParams struct {
 	AnsweredAt   []time.Time
 }
 
-// RecordAnswers
+// Locks as PutDraft does, in the order of the sessions' ids.
 //
 //	INSERT INTO window_answers (tenant_id, sid, head, epoch, params, fingerprint, tokens, answered_at)
-//	SELECT unnest($1::text[]), unnest($2::uuid[]), unnest($3::bigint[]), unnest($4::bigint[]),
-//	       unnest($5::bytea[]), unnest($6::text[]), unnest($7::integer[]),
-//	       unnest($8::timestamptz[])
+//	SELECT a.tenant_id, a.sid, a.head, a.epoch, a.params, a.fingerprint, a.tokens, a.answered_at
+//	FROM (
+//	    SELECT unnest($1::text[]) AS tenant_id, unnest($2::uuid[]) AS sid, unnest($3::bigint[]) AS head,
+//	           unnest($4::bigint[]) AS epoch, unnest($5::bytea[]) AS params, unnest($6::text[]) AS fingerprint,
+//	           unnest($7::integer[]) AS tokens, unnest($8::timestamptz[]) AS answered_at
+//	    ORDER BY 1, 2) a
+//	CROSS JOIN LATERAL (
+//	    SELECT FROM sessions s WHERE s.tenant_id = a.tenant_id AND s.sid = a.sid LIMIT 1 FOR KEY SHARE) s
 func (q *Queries) RecordAnswers(ctx context.Context, arg RecordAnswersParams) error {
 	_, err := q.db.Exec(ctx, recordAnswers,
 		arg.TenantIds,
@@ -349,32 +360,34 @@ func (q *Queries) RecordAnswers(ctx context.Context, arg RecordAnswersParams) er
 
 const recordAttempt = `-- name: RecordAttempt :exec
 INSERT INTO compaction_attempts (tenant_id, sid, epoch, worker, outcome, error, started_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7)
+SELECT s.tenant_id, s.sid, $1, $2, $3, $4, $5
+FROM sessions s WHERE s.tenant_id = $6 AND s.sid = $7 FOR KEY SHARE
 `
 
 type RecordAttemptParams struct {
-	TenantID  string
-	SID       uuid.UUID
 	Epoch     int64
 	Worker    string
 	Outcome   string
 	Error     *string
 	StartedAt time.Time
+	TenantID  string
+	SID       uuid.UUID
 }
 
 // RecordAttempt
 //
 //	INSERT INTO compaction_attempts (tenant_id, sid, epoch, worker, outcome, error, started_at)
-//	VALUES ($1, $2, $3, $4, $5, $6, $7)
+//	SELECT s.tenant_id, s.sid, $1, $2, $3, $4, $5
+//	FROM sessions s WHERE s.tenant_id = $6 AND s.sid = $7 FOR KEY SHARE
 func (q *Queries) RecordAttempt(ctx context.Context, arg RecordAttemptParams) error {
 	_, err := q.db.Exec(ctx, recordAttempt,
-		arg.TenantID,
-		arg.SID,
 		arg.Epoch,
 		arg.Worker,
 		arg.Outcome,
 		arg.Error,
 		arg.StartedAt,
+		arg.TenantID,
+		arg.SID,
 	)
 	return err
 }

@@ -130,6 +130,8 @@ FROM (
     FROM (
         SELECT tenant_id, sid, seq, position, xid, type, parent_seq, epoch, gateway, host_session_id, payload_hash, body, body_ref, recorded_at, reader_version, role, tokens, flags, links, offset_tokens FROM events x
         WHERE x.tenant_id = $1 AND x.sid = $2 AND x.seq > $3::bigint
+          -- One that is being erased has no events any more, for its streams too.
+          AND EXISTS (SELECT FROM sessions y WHERE y.tenant_id = $1 AND y.sid = $2)
         ORDER BY x.seq LIMIT $4::integer) e
     LEFT JOIN LATERAL (
         SELECT x.body FROM bodies x
@@ -177,6 +179,8 @@ type EventsAfterRow struct {
 //	    FROM (
 //	        SELECT tenant_id, sid, seq, position, xid, type, parent_seq, epoch, gateway, host_session_id, payload_hash, body, body_ref, recorded_at, reader_version, role, tokens, flags, links, offset_tokens FROM events x
 //	        WHERE x.tenant_id = $1 AND x.sid = $2 AND x.seq > $3::bigint
+//	          -- One that is being erased has no events any more, for its streams too.
+//	          AND EXISTS (SELECT FROM sessions y WHERE y.tenant_id = $1 AND y.sid = $2)
 //	        ORDER BY x.seq LIMIT $4::integer) e
 //	    LEFT JOIN LATERAL (
 //	        SELECT x.body FROM bodies x

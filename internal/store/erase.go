@@ -1,0 +1,233 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/engined/engined/internal/events"
+	"github.com/engined/engined/internal/store/db"
+)
+
+// eraseBatch is how many rows of a table go at a time. Rows can be 256 KiB, and
+// bodies larger: a batch must stay far below the statement timeout.
+const eraseBatch = 500
+
+// Erasure is the receipt of one erased session.
+type Erasure struct {
+	SID      uuid.UUID
+	ErasedAt time.Time
+	// Counts are the rows that went, by table.
+	Counts map[string]int64
+	// Complete is false when rows are left for the sweep. Nobody sees them.
+	Complete bool
+}
+
+// Erase erases a session. When it returns without an error the session is
+// hidden and buried, whatever becomes of the rest: its reads answer as for an
+// unknown key and its late writes are refused. ctx bounds how long the rows are
+// waited for; what is left then goes with a sweep.
+func (s *Store) Erase(ctx context.Context, tenant, key string) (Erasure, error) {
+	e, err := s.bury(ctx, tenant, key, nil)
+	if err != nil {
+		return Erasure{}, err
+	}
+	return s.empty(ctx, tenant, e), nil
+}
+
+// errNotDue: what was to be erased has changed meanwhile.
+var errNotDue = errors.New("the session is not due any more")
+
+// bury hides a session at once and for good: its row goes, a tombstone comes,
+// in one transaction under the session's lock. due, if any, has the last word.
+func (s *Store) bury(ctx context.Context, tenant, key string, due func(*db.Queries, Session) (bool, error)) (Erasure, error) {
+	var e Erasure
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		q := s.q.WithTx(tx)
+		// The lock first: every writer of events takes it, so none is under way.
+		if err := q.LockSession(ctx, db.LockSessionParams{TenantID: tenant, SessionKey: key}); err != nil {
+			return fmt.Errorf("lock: %w", err)
+		}
+		row, err := q.SessionByKey(ctx, db.SessionByKeyParams{TenantID: tenant, SessionKey: key})
+		if err != nil {
+			return readErr("session", err)
+		}
+		if due != nil {
+			if ok, err := due(q, sessionOf(row)); err != nil || !ok {
+				return errors.Join(err, errNotDue)
+			}
+		}
+		lives, err := s.hostSessions(ctx, q, tenant, row.SID, row.Head)
+		if err != nil {
+			return err
+		}
+		if err := q.DeleteSession(ctx, db.DeleteSessionParams{TenantID: tenant, SID: row.SID}); err != nil {
+			return fmt.Errorf("session: %w", err)
+		}
+		e.SID = row.SID
+		e.ErasedAt, err = q.Bury(ctx, db.BuryParams{TenantID: tenant, SessionKey: key, SID: row.SID, HostSessions: lives})
+		if err != nil {
+			return fmt.Errorf("tombstone: %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return Erasure{}, fmt.Errorf("erase: %w", errUnavailable(err))
+	}
+	e.Counts = map[string]int64{"sessions": 1}
+	return e, nil
+}
+
+// hostSessions are the hashes of all host session ids that a session knew:
+// those of columns, and those that only a body names.
+func (s *Store) hostSessions(ctx context.Context, q *db.Queries, tenant string, sid uuid.UUID, head int64) ([][]byte, error) {
+	names, err := q.KnownHostSessions(ctx, db.KnownHostSessionsParams{TenantID: tenant, SID: sid})
+	if err != nil {
+		return nil, fmt.Errorf("host sessions: %w", err)
+	}
+	known := make(map[string]struct{}, len(names))
+	for _, n := range names {
+		known[n] = struct{}{}
+	}
+	const most = 1_000_000
+	for _, t := range []events.Type{events.HostSessionBound, events.SessionReset} {
+		rows, err := q.EventsOfType(ctx, db.EventsOfTypeParams{TenantID: tenant, SID: sid, Type: int16(t), Upto: head, MaxRows: most})
+		if err != nil {
+			return nil, fmt.Errorf("host sessions: %w", err)
+		}
+		for _, r := range rows {
+			var b struct {
+				HostSessionID     string `json:"hostSessionId"`
+				NextHostSessionID string `json:"nextHostSessionId"`
+			}
+			if json.Unmarshal(r.Body, &b) != nil {
+				continue // what cannot be read names nobody
+			}
+			known[b.HostSessionID], known[b.NextHostSessionID] = struct{}{}, struct{}{}
+		}
+	}
+	delete(known, "")
+	hashes := make([][]byte, 0, len(known))
+	for n := range known {
+		h := sha256.Sum256([]byte(n))
+		hashes = append(hashes, h[:])
+	}
+	return hashes, nil
+}
+
+// empty deletes the rows of a buried session as far as ctx goes.
+func (s *Store) empty(ctx context.Context, tenant string, e Erasure) Erasure {
+	counts, err := s.emptyGrave(ctx, tenant, e.SID)
+	if err == nil {
+		e.Counts, e.Complete = counts, true
+		return e
+	}
+	s.log.Warn("an erased session is not empty yet; a sweep goes on", "sid", e.SID, "error", err)
+	// What went so far, if it can still be told.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if raw, err := s.q.GraveCounts(ctx, db.GraveCountsParams{TenantID: tenant, SID: e.SID}); err == nil {
+		if counts, err := decodeCounts(raw); err == nil {
+			e.Counts = counts
+		}
+	}
+	return e
+}
+
+func (s *Store) emptyGrave(ctx context.Context, tenant string, sid uuid.UUID) (map[string]int64, error) {
+	tables, err := s.q.SessionTables(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("tables: %w", errUnavailable(err))
+	}
+	for _, table := range tables {
+		for {
+			n, err := s.q.EraseRows(ctx, db.EraseRowsParams{TenantID: tenant, SID: sid, TableName: table, MaxRows: eraseBatch})
+			if err != nil {
+				return nil, fmt.Errorf("erase %s: %w", table, errUnavailable(err))
+			}
+			if n < eraseBatch {
+				break
+			}
+		}
+	}
+	if err := s.q.DisguiseKey(ctx, db.DisguiseKeyParams{TenantID: tenant, SID: sid}); err != nil {
+		return nil, fmt.Errorf("key: %w", errUnavailable(err))
+	}
+	raw, err := s.q.Emptied(ctx, db.EmptiedParams{TenantID: tenant, SID: sid})
+	if err != nil {
+		return nil, fmt.Errorf("receipt: %w", errUnavailable(err))
+	}
+	return decodeCounts(raw)
+}
+
+func decodeCounts(raw []byte) (map[string]int64, error) {
+	var counts map[string]int64
+	if err := json.Unmarshal(raw, &counts); err != nil {
+		return nil, fmt.Errorf("receipt: %w", err)
+	}
+	return counts, nil
+}
+
+// EraseMany erases a tenant's sessions whose keys begin with a prefix: first
+// all are hidden, then their rows go. It answers with what it did also when it
+// fails; calling again goes on.
+func (s *Store) EraseMany(ctx context.Context, tenant, prefix string) ([]Erasure, error) {
+	const page = 200
+	var out []Erasure
+	for after := ""; ; {
+		keys, err := s.q.KeysWithPrefix(ctx, db.KeysWithPrefixParams{TenantID: tenant, Prefix: prefix, After: after, MaxRows: page})
+		if err != nil {
+			return out, readErr("sessions", err)
+		}
+		for _, key := range keys {
+			after = key
+			e, err := s.bury(ctx, tenant, key, nil)
+			if isUnknown(err) {
+				continue // somebody else erased it
+			}
+			if err != nil {
+				return out, err
+			}
+			out = append(out, e)
+		}
+		if len(keys) < page {
+			break
+		}
+	}
+	for i := range out {
+		out[i] = s.empty(ctx, tenant, out[i])
+	}
+	return out, nil
+}
+
+// SweepErased finishes erasures that were broken off, and looks once more at
+// finished ones. It answers how many it looked at.
+func (s *Store) SweepErased(ctx context.Context, limit int) (int, error) {
+	due, err := s.q.DueGraves(ctx, db.DueGravesParams{MaxRows: int32(limit)})
+	if err != nil {
+		return 0, readErr("tombstones", err)
+	}
+	for _, g := range due {
+		if _, err := s.emptyGrave(ctx, g.TenantID, g.SID); err != nil {
+			return 0, err
+		}
+	}
+	return len(due), nil
+}
+
+// Erased reports whether a write that names this host session ("" for none)
+// belongs to an erased life of the session. Append holds its items to it
+// already.
+func (s *Store) Erased(ctx context.Context, tenant, key, hostSession string) (bool, error) {
+	erased, err := s.q.SessionErased(ctx, db.SessionErasedParams{TenantID: tenant, SessionKey: key, HostSession: hostSession})
+	if err != nil {
+		return false, readErr("tombstones", err)
+	}
+	return erased, nil
+}

@@ -1,0 +1,71 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/engined/engined/internal/store"
+)
+
+// Eraser is the part of the store that ends sessions.
+type Eraser interface {
+	SweepErased(ctx context.Context, limit int) (int, error)
+	ExpiredAfter(ctx context.Context, r store.Retention, at store.RetentionCursor, limit int) ([]store.Expired, store.RetentionCursor, bool, error)
+	EraseExpired(ctx context.Context, r store.Retention, x store.Expired) (store.Erasure, bool, error)
+}
+
+const (
+	// graveLimit is how many erased sessions one sweep looks at, retentionPage
+	// how many living ones.
+	graveLimit    = 50
+	retentionPage = 500
+)
+
+// eraseLoops finish erasures that were broken off, and erase what the policy
+// has expired. None without an Eraser.
+func eraseLoops(cfg Config) []*loop {
+	if cfg.Eraser == nil {
+		return nil
+	}
+	loops := []*loop{{
+		name: "sweep of erased sessions", interval: cfg.EraseInterval, log: cfg.Logger,
+		step: func(ctx context.Context) (bool, error) {
+			n, err := cfg.Eraser.SweepErased(ctx, graveLimit)
+			return n == graveLimit, err
+		},
+	}}
+	if cfg.Retention.Any() {
+		r := &retention{cfg: cfg}
+		loops = append(loops, &loop{name: "retention", interval: cfg.RetentionInterval, log: cfg.Logger, step: r.once})
+	}
+	return loops
+}
+
+// retention walks all sessions, a page a step. Several may walk at once: who
+// comes second finds the session gone.
+type retention struct {
+	cfg Config
+	at  store.RetentionCursor
+}
+
+func (r *retention) once(ctx context.Context) (more bool, err error) {
+	found, next, more, err := r.cfg.Eraser.ExpiredAfter(ctx, r.cfg.Retention, r.at, retentionPage)
+	if err != nil {
+		return false, err
+	}
+	for _, x := range found {
+		e, ok, err := r.cfg.Eraser.EraseExpired(ctx, r.cfg.Retention, x)
+		if err != nil {
+			return false, err
+		}
+		if ok {
+			// No key: a log is read by more people than the session is.
+			r.cfg.Logger.Info("erased by retention", "tenant", x.Tenant, "sid", x.SID, "events", e.Counts["events"],
+				"created", x.CreatedAt.UTC().Format(time.RFC3339), "updated", x.UpdatedAt.UTC().Format(time.RFC3339))
+		}
+	}
+	if r.at = next; !more {
+		r.at = store.RetentionCursor{}
+	}
+	return more, nil
+}

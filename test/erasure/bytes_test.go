@@ -1,0 +1,199 @@
+package erasure_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/engined/engined/internal/bus/bustest"
+	"github.com/engined/engined/internal/compact/summarize"
+)
+
+// Markers: what only the erased session says, by where it says it. Each is
+// also looked for in hexadecimal, which is how bytea is dumped.
+var markers = map[string]string{
+	"key":          "agent:main:chat:MARK-KEY-7f3a",
+	"host session": "MARK-HOSTSESSION-1b9e",
+	"gateway":      "MARK-GATEWAY-55d0",
+	"client key":   "MARK-CLIENTKEY-c1c4",
+	"turn":         "MARK-ADVANCEMENT-08aa",
+	"small":        "MARK-SMALL-93be",
+	"large":        "MARK-LARGE-4e21",
+	"instructions": "MARK-INSTRUCTIONS-d7d2",
+	"owner":        "MARK-OWNER-6a60",
+	"reason":       "MARK-REASON-2f8c",
+	"anchor":       "MARK-ANCHOR-ab31",
+	"summary":      "MARK-SUMMARY-e5e5",
+}
+
+// marking says the summary's marker and what it was told to.
+type marking struct{ summarize.Extractive }
+
+func (marking) Summarize(_ context.Context, r summarize.Request) (summarize.Result, error) {
+	return summarize.Result{Text: markers["summary"] + " " + r.Instructions, Model: "none"}, nil
+}
+
+func TestNoByteOfAnErasedSessionIsLeft(t *testing.T) {
+	t.Parallel()
+	s := start(t, marking{})
+	key := markers["key"]
+	naming := func(body object) object {
+		body["sessionId"], body["gatewayId"] = markers["host session"], markers["gateway"]
+		return body
+	}
+	must := func(a answer) {
+		t.Helper()
+		if a.status != http.StatusOK {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+	}
+	must(s.post(key, "lease", naming(object{"owner": markers["owner"], "ttlMs": 60_000})))
+	must(s.post(key, "ingest", naming(object{
+		"message": object{"role": "user", "content": markers["small"]}, "idempotencyKey": markers["client key"],
+	})))
+	must(s.post(key, "commit-turn", naming(object{
+		"advancementKey": markers["turn"], "messages": messages(8, markers["small"]), "tokenBudget": 1500,
+		"admission": object{"id": markers["anchor"]}, "terminal": object{"id": markers["anchor"]},
+	})))
+	s.await("the worker's compaction", func() bool {
+		var row struct {
+			Epoch    int64
+			Attempts []struct{ Outcome, Error string }
+		}
+		ask(t, s.node, http.MethodGet, path(key), nil).into(t, &row)
+		for _, a := range row.Attempts {
+			if a.Outcome == "failed" {
+				t.Fatal(a.Error)
+			}
+		}
+		return row.Epoch > 1
+	})
+	must(s.post(key, "ingest", naming(object{
+		"message": object{"role": "user", "content": markers["large"] + strings.Repeat(" "+markers["large"], 30_000)},
+	})))
+	must(s.post(key, "ingest-batch", naming(object{"messages": messages(8, markers["small"])})))
+	must(s.post(key, "compact", naming(object{"force": true, "tokenBudget": 4000, "customInstructions": "say " + markers["instructions"]})))
+	must(s.post(key, "assemble", naming(object{"tokenBudget": 4000, "prompt": markers["small"], "model": "m"})))
+	must(s.post(key, "reset", naming(object{"reason": markers["reason"]})))
+	must(s.post(key, "ingest", naming(object{"message": object{"role": "user", "content": markers["small"]}})))
+	row, err := s.store.Session(t.Context(), tenant, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A draft of a compaction under way, and a debt that waits.
+	if err := s.store.PutDraft(t.Context(), tenant, row.SID, []byte(markers["summary"]), []byte(markers["summary"])); err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range []*httptest.Server{s.node, s.other} {
+		must(ask(t, node, http.MethodPost, path(key)+"/assemble", object{"tokenBudget": 4000}))
+	}
+	must(s.post("another", "ingest", object{"message": object{"role": "user", "content": "this one stays"}}))
+
+	// The test sees what it looks for.
+	found := dump(t, s.db)
+	for name, marker := range markers {
+		if !holds(found, marker) {
+			t.Errorf("the %s marker is nowhere: the test proves nothing of it", name)
+		}
+	}
+	must(ask(t, s.node, http.MethodDelete, path(key), nil))
+
+	after := dump(t, s.db)
+	if !holds(after, "this one stays") {
+		t.Error("the other session is gone, or the dump does not show it")
+	}
+	for name, node := range map[string]*httptest.Server{"the node": s.node, "the other node, which had it cached": s.other} {
+		a := ask(t, node, http.MethodPost, path(key)+"/assemble", object{"tokenBudget": 4000})
+		var window struct {
+			Messages []any
+			Head     int64
+		}
+		a.into(t, &window)
+		if len(window.Messages) > 0 || window.Head != 0 {
+			t.Errorf("%s still shows a window: %s", name, a.body)
+		}
+	}
+	bustest.Stop(t, s.nats) // everything it holds is on its disk now
+	files, size := natsFiles(t, s.natsDir)
+	if size == 0 {
+		t.Error("the NATS store is empty: the test proves nothing of it")
+	}
+	for name, marker := range markers {
+		for table, text := range after {
+			if holds(map[string][]byte{table: text}, marker) {
+				t.Errorf("%s marker left in table %s", name, table)
+			}
+		}
+		for file, content := range files {
+			if bytes.Contains(content, []byte(marker)) {
+				t.Errorf("%s marker in %s", name, file)
+			}
+		}
+	}
+}
+
+func holds(dump map[string][]byte, marker string) bool {
+	encoded := []byte(hex.EncodeToString([]byte(marker)))
+	for _, text := range dump {
+		if bytes.Contains(text, []byte(marker)) || bytes.Contains(text, encoded) {
+			return true
+		}
+	}
+	return false
+}
+
+// dump is the text of every table of the database, as pg_dump would write it.
+func dump(t *testing.T, url string) map[string][]byte {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	rows, err := conn.Query(t.Context(), `
+		SELECT quote_ident(schemaname) || '.' || quote_ident(relname) FROM pg_stat_user_tables
+		UNION SELECT quote_ident(schemaname) || '.' || quote_ident(matviewname) FROM pg_matviews`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make(map[string][]byte, len(tables))
+	for _, table := range tables {
+		var text bytes.Buffer
+		if _, err := conn.PgConn().CopyTo(t.Context(), &text, `COPY `+table+` TO STDOUT`); err != nil {
+			t.Fatalf("%s: %v", table, err)
+		}
+		out[table] = text.Bytes()
+	}
+	return out
+}
+
+// natsFiles reads every file of the NATS store.
+func natsFiles(t *testing.T, dir string) (files map[string][]byte, size int) {
+	t.Helper()
+	files = map[string][]byte{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		files[path], size = content, size+len(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files, size
+}
