@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -103,7 +104,7 @@ func TestForkedSubagentSeesTheParentsWindowWithoutItsOpenCall(t *testing.T) {
 			// The parent goes on with its call, the child with its task.
 			b.ingest("p", answering("b", "spawned"))
 			b.ingest("c", user("task"), assistant("result"))
-			want := append(got, user("task"), assistant("result"))
+			want := slices.Concat(got, []string{user("task"), assistant("result")})
 			if diff := cmp.Diff(want, strings.Split(text(b.window("c", 100_000)), "\n")); diff != "" {
 				t.Error(diff)
 			}

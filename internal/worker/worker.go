@@ -25,6 +25,7 @@ type Debts interface {
 	Notices(ctx context.Context, after store.Cursor, limit int) ([]store.Notice, error)
 	Checkpoint(ctx context.Context, name string) (store.Cursor, error)
 	SaveCheckpoint(ctx context.Context, name string, c store.Cursor) error
+	SweepChildren(ctx context.Context, limit int) (removed int, more bool, err error)
 }
 
 // Compactor pays a session's debt.
@@ -53,8 +54,11 @@ type Config struct {
 	Retention         store.Retention
 	EraseInterval     time.Duration
 	RetentionInterval time.Duration
-	Consume           bus.ConsumeOptions
-	Logger            *slog.Logger
+	// ChildrenInterval is how often sub-agents that never began are looked for,
+	// default 30 s.
+	ChildrenInterval time.Duration
+	Consume          bus.ConsumeOptions
+	Logger           *slog.Logger
 }
 
 func (c Config) withDefaults() Config {
@@ -69,6 +73,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.SweepLease == 0 {
 		c.SweepLease = time.Minute
+	}
+	if c.ChildrenInterval == 0 {
+		c.ChildrenInterval = 30 * time.Second
 	}
 	if c.RelayInterval == 0 {
 		c.RelayInterval = time.Second
@@ -94,6 +101,7 @@ func (c Config) withDefaults() Config {
 type Worker struct {
 	cfg      Config
 	sweep    *loop
+	children *loop
 	relay    *loop
 	erase    []*loop
 	consumer *bus.Consumer
@@ -104,6 +112,7 @@ func New(cfg Config) *Worker {
 	cfg = cfg.withDefaults()
 	w := &Worker{cfg: cfg}
 	w.sweep = &loop{name: "sweep of debts", interval: cfg.SweepInterval, log: cfg.Logger, step: w.sweepOnce}
+	w.children = &loop{name: "sweep of sub-agents", interval: cfg.ChildrenInterval, log: cfg.Logger, step: w.sweepChildren}
 	w.relay = &loop{name: "relay", interval: cfg.RelayInterval, log: cfg.Logger, step: (&relay{cfg: cfg}).once}
 	w.erase = eraseLoops(cfg)
 	return w
@@ -120,6 +129,7 @@ func (w *Worker) Start(ctx context.Context) error {
 	}
 	w.consumer = consumer
 	w.sweep.start(ctx)
+	w.children.start(ctx)
 	w.relay.start(ctx)
 	for _, l := range w.erase {
 		l.start(ctx)
@@ -130,7 +140,7 @@ func (w *Worker) Start(ctx context.Context) error {
 // Stop lets running compactions finish until ctx ends; their jobs go to other
 // workers then.
 func (w *Worker) Stop(ctx context.Context) error {
-	err := errors.Join(w.sweep.stop(ctx), w.relay.stop(ctx))
+	err := errors.Join(w.sweep.stop(ctx), w.children.stop(ctx), w.relay.stop(ctx))
 	for _, l := range w.erase {
 		err = errors.Join(err, l.stop(ctx))
 	}
