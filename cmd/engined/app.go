@@ -43,6 +43,7 @@ type App struct {
 	engine   *engine.Lossless
 	engines  *engine.Registry
 	slot     *engine.Guard
+	upkeep   *engine.Upkeep
 	keys     *access.Keyring // of a node
 	registry *prometheus.Registry
 	addr     net.Addr

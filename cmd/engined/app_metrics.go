@@ -38,6 +38,7 @@ func (a *App) observe() {
 		&setAside{a.engines, prometheus.NewDesc("engined_engine_quarantined", "1 for each engine that is set aside on this node.", []string{"engine", "operation"}, nil)},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "engined_engine_calls_abandoned", Help: "Calls of engines that were given up and have not ended."},
 			func() float64 { return float64(a.engines.Abandoned()) }),
+		&maintenance{a.upkeep, prometheus.NewDesc("engined_maintenance_total", "Maintenance of sessions, by outcome.", []string{"outcome"}, nil)},
 		&debts{
 			app:    a,
 			owed:   prometheus.NewDesc("engined_compactions_owed", "Sessions that owe a compaction, of all nodes.", nil, nil),
@@ -81,4 +82,23 @@ func (d *debts) Collect(ch chan<- prometheus.Metric) {
 	}
 	ch <- prometheus.MustNewConstMetric(d.owed, prometheus.GaugeValue, float64(n))
 	ch <- prometheus.MustNewConstMetric(d.oldest, prometheus.GaugeValue, oldest.Seconds())
+}
+
+// maintenance shows what was maintained.
+type maintenance struct {
+	upkeep *engine.Upkeep
+	desc   *prometheus.Desc
+}
+
+// Describe implements prometheus.Collector.
+func (m *maintenance) Describe(ch chan<- *prometheus.Desc) { ch <- m.desc }
+
+// Collect implements prometheus.Collector.
+func (m *maintenance) Collect(ch chan<- prometheus.Metric) {
+	s := m.upkeep.Stats()
+	for outcome, n := range map[string]uint64{
+		"changed": s.Changed, "unchanged": s.Unchanged, "failed": s.Failed, "coalesced": s.Coalesced, "dropped": s.Dropped,
+	} {
+		ch <- prometheus.MustNewConstMetric(m.desc, prometheus.CounterValue, float64(n), outcome)
+	}
 }

@@ -50,6 +50,7 @@ func (a *App) makeEngines(ctx context.Context) error {
 		},
 		RollingTurns:  a.cfg.RollingTurns,
 		Prune:         pruning(a.cfg),
+		Rewriting:     engine.Rewriting{On: a.cfg.RewriteResults},
 		DefaultBudget: a.cfg.DefaultTokenBudget, MaxBatch: a.cfg.MaxBatchMessages,
 		Limits: message.Limits{Bytes: int(a.cfg.MaxMessageBytes), Depth: a.cfg.MaxNesting},
 		Logger: a.log,
@@ -105,6 +106,8 @@ func (a *App) fillSlot(ctx context.Context, builtin ...contextengine.Engine) err
 		}
 	}
 	a.slot = a.engines.Slot(a.cfg.Engine)
+	a.upkeep = engine.NewUpkeep(a.slot, engine.UpkeepConfig{})
+	a.onClose("maintenance", a.upkeep.Stop)
 	_, err = a.slot.Resolve(ctx)
 	return err
 }

@@ -37,6 +37,10 @@ func eventText(e client.Event) string {
 		return textOf(e, func(b events.SummaryBody) string {
 			return fmt.Sprintf("level %d of %s, %s → %s tokens: %s", b.Level, ranges(b.Covers), thousands(b.SourceTokens), thousands(b.Tokens), b.Text)
 		})
+	case events.MessageSuperseded.String():
+		return textOf(e, func(b events.MessageSupersededBody) string {
+			return "seq " + seqText(b.Seq) + " is shown in a shorter form" + after(": ", b.Reason)
+		})
 	case events.EpochRotated.String():
 		return textOf(e, epochText)
 	case events.Forked.String():

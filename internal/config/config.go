@@ -47,6 +47,7 @@ type Config struct {
 	SweepInterval       time.Duration
 	SweepLease          time.Duration
 	RollingTurns        int
+	RewriteResults      bool
 	PruneResults        string
 	PruneKeep           int
 	RetentionAge        time.Duration

@@ -197,6 +197,11 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return count(&c.PruneKeep, 1, 10_000) },
 		},
 		{
+			Name: "rewrite-results", Default: "false", Scope: Node | Working,
+			Usage: "replace old tool results in windows by shorter forms, behind turns, each time in one epoch step; see docs/engines.md",
+			bind:  func(c *Config) Value { return yesNo(&c.RewriteResults) },
+		},
+		{
 			Name: "rolling-turns", Default: "4", Scope: Node | Working,
 			Usage: "newest turns that the engine rolling keeps verbatim, as far as they fit",
 			bind:  func(c *Config) Value { return count(&c.RollingTurns, 1, 1000) },

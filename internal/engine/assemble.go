@@ -184,7 +184,7 @@ func (w *windows) render(ctx context.Context, s store.Session, m *material, plan
 			next.bodies[it.Seq] = b
 			continue
 		}
-		missing = append(missing, it.Seq)
+		missing = append(missing, shownAt(&m.state, it.Seq))
 	}
 	if len(missing) > 0 {
 		read, err := w.line(s, m).bodies(ctx, missing)
@@ -192,11 +192,17 @@ func (w *windows) render(ctx context.Context, s store.Session, m *material, plan
 			return nil, nil, err
 		}
 		for _, it := range plan.Items {
-			body, ok := read[it.Seq]
+			at := shownAt(&m.state, it.Seq)
+			body, ok := read[at]
 			if !ok {
 				continue
 			}
 			if it.Kind == window.KindMessage {
+				if at != it.Seq {
+					if body, err = events.ReadSuperseded(body); err != nil {
+						return nil, nil, err
+					}
+				}
 				next.bodies[it.Seq] = body
 				continue
 			}

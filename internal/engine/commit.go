@@ -97,6 +97,7 @@ func (c *Compactor) step(j *job, out compact.Outcome, cur store.Session, state e
 	for i, seq := range live {
 		next.Live[i] = known[seq]
 	}
+	next.Superseded = events.ShownShorter(next.Path, next.Live, state.Superseded)
 	next.Cause, next.Base = events.CauseCompaction, state.Epoch
 	next.ForcedAt = 0
 	if j.forced {

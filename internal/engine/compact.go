@@ -192,7 +192,7 @@ func (c *Compactor) planInput(j *job, p contextengine.CompactParams) compact.Pla
 		Entries: make([]compact.Entry, len(j.entries)),
 	}
 	for i, e := range j.entries {
-		in.Entries[i] = compact.Entry{Seq: e.Seq, Facts: e.Facts}
+		in.Entries[i] = compact.Entry{Seq: e.Seq, Facts: shorter(&v.State, e).Facts}
 	}
 	for _, l := range v.State.Live {
 		in.Live = append(in.Live, compact.SummaryRef{

@@ -64,6 +64,8 @@ type Config struct {
 	// Prune says how windows show old tool results; the zero value shows them as
 	// they are. Compactions are planned as if nothing was pruned.
 	Prune window.Pruning
+	// Rewriting is what maintenance does.
+	Rewriting Rewriting
 	// RollingTurns is how many turns Rolling keeps verbatim, 0 for its own number.
 	RollingTurns int
 	// DefaultBudget serves sessions that never reported one, in tokens.
@@ -90,6 +92,7 @@ func (c Config) withDefaults() Config {
 		c.Summarizer = summarize.Extractive{}
 	}
 	c.Policy = c.Policy.WithDefaults()
+	c.Rewriting = c.Rewriting.withDefaults()
 	if c.DefaultBudget == 0 {
 		c.DefaultBudget = 128_000
 	}

@@ -30,7 +30,9 @@ func NewLegacy(cfg Config, runtime contextengine.CompactionRuntime) *Legacy {
 
 // Info describes the engine.
 func (l *Legacy) Info() contextengine.Info {
-	return contextengine.Info{ID: LegacyID, Name: "engined legacy", Version: "1", TranscriptSemantics: durable()}
+	info := l.Lossless.Info()
+	info.ID, info.Name, info.OwnsCompaction = LegacyID, "engined legacy", false
+	return info
 }
 
 // Assemble passes the given messages through, unchanged and unbounded, as the

@@ -51,9 +51,13 @@ func NewLossless(cfg Config) *Lossless {
 
 // Info describes the engine.
 func (l *Lossless) Info() contextengine.Info {
-	return contextengine.Info{
+	info := contextengine.Info{
 		ID: LosslessID, Name: "engined lossless", Version: "1", OwnsCompaction: true, TranscriptSemantics: durable(),
 	}
+	if l.cfg.Rewriting.On {
+		info.TurnMaintenanceMode = contextengine.BackgroundMaintenance
+	}
+	return info
 }
 
 // durable is what the log gives: a turn is one append, known by its key, and a
@@ -106,16 +110,26 @@ func (l *Lossless) Bootstrap(ctx context.Context, p contextengine.BootstrapParam
 	return l.writer.bootstrap(ctx, p)
 }
 
-// Maintain has nothing to do: what a compaction leaves behind goes with its
-// commit.
+// Maintain replaces old tool results in the window by shorter forms, where that is
+// wanted. Nothing else needs it: what a compaction leaves behind goes with its
+// commit, which has just made the window smaller too.
 func (l *Lossless) Maintain(ctx context.Context, p contextengine.MaintainParams) (contextengine.MaintainResult, error) {
 	if err := checkSession(p.Session); err != nil {
 		return contextengine.MaintainResult{}, err
 	}
+	nothing := contextengine.MaintainResult{Reason: reasonNothingToMaintain}
+	switch {
+	case p.Reason == contextengine.MaintainAfterBootstrap, p.Reason == contextengine.MaintainAfterCompaction:
+		return nothing, nil
+	case l.cfg.Rewriting.On:
+		return l.rewrite(ctx, p.Session)
+	case p.Reason == contextengine.MaintainAfterTurn:
+		return nothing, nil // without a look: it comes with every turn
+	}
 	if _, err := l.cfg.Log.Session(ctx, p.Tenant, p.SessionKey); err != nil {
 		return unknownIsFine(contextengine.MaintainResult{Reason: "unknown session"}, err)
 	}
-	return contextengine.MaintainResult{Reason: "nothing to maintain"}, nil
+	return nothing, nil
 }
 
 // Assemble projects the log into a window.

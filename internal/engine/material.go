@@ -102,7 +102,7 @@ func (w *windows) reach(ctx context.Context, s store.Session, m *material, in *w
 		next.entries = make([]window.Entry, 0, len(facts)+len(m.entries))
 		for _, e := range slices.Backward(facts) {
 			if m.state.OnPath(e.Seq) && !m.state.Covered(e.Seq) {
-				next.entries = append(next.entries, e)
+				next.entries = append(next.entries, shorter(&m.state, e))
 			}
 		}
 		next.entries = append(next.entries, m.entries...)

@@ -44,6 +44,7 @@ func (l *Lossless) Reset(ctx context.Context, s contextengine.Session, keepFrom 
 				next.Path, next.FloorOffset = dropBefore(state.Path, first), max(floor, state.FloorOffset)
 				next.Live = events.KeepOnPath(state.Live, next.Path)
 			}
+			next.Superseded = events.ShownShorter(next.Path, next.Live, state.Superseded)
 			raw, err := json.Marshal(body)
 			step.Events = []store.NewEvent{{Type: events.SessionReset, Body: raw}}
 			step.State = next
@@ -77,6 +78,7 @@ func (l *Lossless) Rewind(ctx context.Context, s contextengine.Session, toSeq in
 			next := state
 			next.Path, next.FloorOffset = events.CutPath(branch, leaf.Seq, seq+1), floor
 			next.Live = mostCovering(events.KeepOnPath(state.Live, next.Path), events.KeepOnPath(older.Live, next.Path))
+			next.Superseded = events.ShownShorter(next.Path, next.Live, older.Superseded, state.Superseded)
 			next.Base, next.ForcedAt, next.Cause = 0, 0, events.CauseRewind
 			raw, err := json.Marshal(events.LeafMovedBody{To: own, Reason: "rewind"})
 			return store.EpochStep{
@@ -111,6 +113,7 @@ func (l *Lossless) UndoCompaction(ctx context.Context, s contextengine.Session, 
 		return func(cur store.Session, state events.State, _ int64) (store.EpochStep, error) {
 			next := state
 			next.Live = events.KeepOnPath(base.Live, state.Path)
+			next.Superseded = events.ShownShorter(next.Path, next.Live, base.Superseded, state.Superseded)
 			next.Base, next.Cause = base.Base, events.CauseUndo
 			next.ForcedAt = 0
 			body := events.EpochRotatedBody{

@@ -103,6 +103,12 @@ func (s State) WithoutAncestor(erased SID) (State, bool) {
 			next.Live = append(next.Live, l)
 		}
 	}
+	next.Superseded = nil
+	for _, x := range s.Superseded {
+		if x.Seq > end && x.By > end {
+			next.Superseded = append(next.Superseded, x)
+		}
+	}
 	next.FloorOffset = max(s.FloorOffset, offset)
 	// What an undo would bring back was made of what is gone.
 	next.Base, next.ForcedAt = 0, 0

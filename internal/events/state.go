@@ -36,6 +36,9 @@ type State struct {
 	FloorOffset int64 `json:"floorOffset,omitempty"`
 	// Live are the summaries that stand in the window, oldest first.
 	Live []LiveSummary `json:"live,omitempty"`
+	// Superseded are the uncovered messages that stand in the window in a shorter
+	// form, by place.
+	Superseded []Superseded `json:"superseded,omitempty"`
 	// FactorMilli calibrates token estimates for the session's newest model, in
 	// thousandths; Factors for each model of which enough was reported.
 	FactorMilli int            `json:"factorMilli"`
@@ -122,6 +125,11 @@ func (s State) LiveTokens(leafOffset int64) int64 {
 	n := leafOffset - s.FloorOffset
 	for i := range s.Live {
 		n += int64(s.Live[i].Tokens) - s.Live[i].CoveredTokens
+	}
+	for _, x := range s.Superseded {
+		if s.OnPath(x.Seq) && !s.Covered(x.Seq) {
+			n -= int64(x.Saved)
+		}
 	}
 	return n
 }

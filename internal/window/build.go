@@ -119,6 +119,9 @@ func (b *builder) show(u unit, shown []bool) {
 		e := &b.in.Entries[i]
 		to, tokens := b.in.cut(e, calls)
 		it := Item{Seq: e.Seq, Reason: reason}
+		if e.By > 0 {
+			it.Reason = Rewritten
+		}
 		if less, ok := b.pruned.to[i]; ok {
 			to, tokens = less, b.in.calibrated(less)
 			it.Prune, it.Reason = PruneTrim, PrunedTrim

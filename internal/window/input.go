@@ -11,6 +11,9 @@ type Entry struct {
 	// Offset is the running total of Facts.Tokens along the path, this entry
 	// included.
 	Offset int64
+	// By is the event whose shorter form is shown, which Facts.Tokens are those
+	// of; 0 shows the message itself.
+	By int64
 }
 
 // Summary is a live summary.

@@ -25,6 +25,8 @@ const (
 	PrunedTrim
 	// PrunedClear: an old tool result of which only the place is shown.
 	PrunedClear
+	// Rewritten: a message of which a shorter form stands in the window.
+	Rewritten
 )
 
 // Why something is left out.
@@ -62,6 +64,7 @@ var reasonTexts = map[Reason]string{
 	TurnStart:     "user message of the first turn shown",
 	PrunedTrim:    "old tool result, pruned to its beginning and end",
 	PrunedClear:   "old tool result, pruned whole",
+	Rewritten:     "old tool result, rewritten to a shorter form",
 	Trimmed:       "older than what fits the budget",
 	HiddenMessage: "excluded by the host, or nothing that a model takes",
 	OrphanResult:  "tool result without its call",
