@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -18,8 +19,13 @@ func (c *cli) compact() *cobra.Command {
 	force := cmd.Flags().Bool("force", false, "even under the threshold")
 	budget := cmd.Flags().Int("budget", 0, "token budget; by default the session's own")
 	dryRun := cmd.Flags().Bool("dry-run", false, "show the plan and write nothing")
+	instructions := cmd.Flags().String("instructions", "", "what the summaries should keep an eye on")
+	redo := cmd.Flags().Bool("redo", false, "undo the newest compaction first, then compact as with --force: with other instructions or another summarizer")
 	return c.command(cmd, config.Client, nil, func(ctx context.Context, cfg config.Config, args []string) error {
-		p := contextengine.CompactParams{Force: *force, DryRun: *dryRun}
+		p := contextengine.CompactParams{Force: *force || *redo, DryRun: *dryRun, CustomInstructions: *instructions}
+		if *redo && *dryRun {
+			return usageError{errors.New("--redo and --dry-run exclude each other: an undo writes")}
+		}
 		if cmd.Flags().Changed("budget") {
 			p.TokenBudget = budget
 		}
@@ -30,6 +36,11 @@ func (c *cli) compact() *cobra.Command {
 		defer cl.Close()
 		if _, err := cl.Session(ctx, args[0]); err != nil {
 			return err
+		}
+		if *redo {
+			if _, _, err := cl.UndoCompaction(ctx, args[0], 0); err != nil {
+				return err
+			}
 		}
 		res, raw, err := cl.Compact(ctx, args[0], p)
 		if err != nil {

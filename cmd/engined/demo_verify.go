@@ -37,7 +37,7 @@ func (d *demo) expand(ctx context.Context) error {
 
 // covered walks the summary tree down from the live summaries.
 func (d *demo) covered(ctx context.Context) (map[int64]bool, client.Summary, error) {
-	summaries, err := d.node.Summaries(ctx, d.key)
+	summaries, _, err := d.node.Summaries(ctx, d.key)
 	if err != nil {
 		return nil, client.Summary{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -68,7 +69,32 @@ func TestLookingAtWhatWindowsCost(t *testing.T) {
 	if got := engined(t, "events", "s", "--url", dev.url, "--json").ok(t); strings.Contains(got.out, "summary.created") {
 		t.Error("a replay wrote into the session")
 	}
+
+	engined(t, "compact", "s", "--force", "--budget", "1500", "--url", dev.url).ok(t)
+	again := engined(t, "compact", "s", "--redo", "--instructions", "keep the file names", "--budget", "1500", "--url", dev.url).ok(t)
+	if !strings.Contains(again.out, "epoch 4") {
+		t.Errorf("a redo is an undo and a compaction:\n%s", again.out)
+	}
+	var tree struct {
+		Summaries []struct {
+			ID   int64
+			Live bool
+		}
+	}
+	if err := json.Unmarshal([]byte(engined(t, "summaries", "s", "--json", "--url", dev.url).ok(t).out), &tree); err != nil {
+		t.Fatal(err)
+	}
+	live := tree.Summaries[len(tree.Summaries)-1]
+	if !live.Live {
+		t.Errorf("the newest summary is not live: %+v", tree)
+	}
+	under := engined(t, "expand", "s", strconv.FormatInt(live.ID, 10), "--messages", "--tokens", "200", "--url", dev.url).ok(t)
+	if !strings.Contains(under.out, "user message") || !strings.Contains(under.out, "Question ") || !strings.Contains(under.out, "more with --after ") {
+		t.Errorf("what the summary covers:\n%s", under.out)
+	}
 	for args, want := range map[string]string{
+		"expand s x":                         "is no summary's id",
+		"compact s --redo --dry-run":         "exclude each other",
 		"replay s --policy x:budget=none":    "is not a whole number",
 		"replay s --policy x:threshold=1.5":  "is not a part between 0 and 1",
 		"replay s --policy x:moon=1":         `unknown key "moon"`,

@@ -36,7 +36,7 @@ func (c *cli) show() *cobra.Command {
 		if err := c.showAttempts(s.Attempts); err != nil {
 			return err
 		}
-		summaries, err := cl.Summaries(ctx, args[0])
+		summaries, _, err := cl.Summaries(ctx, args[0])
 		if err != nil {
 			return err
 		}

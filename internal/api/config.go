@@ -52,6 +52,7 @@ type Log interface {
 	EventsWithin(ctx context.Context, tenant string, sid uuid.UUID, after int64, limit int, maxBytes int64) ([]events.Event, error)
 	EventsOfType(ctx context.Context, tenant string, sid uuid.UUID, t events.Type, after, upto int64, limit int) ([]events.Event, error)
 	FeedWithin(ctx context.Context, tenant string, after store.Cursor, limit int, maxBytes int64) ([]store.FeedEvent, error)
+	Recorded(ctx context.Context, tenant string, sid uuid.UUID, seqs []int64) (map[int64]store.Recorded, error)
 	StateAsOf(ctx context.Context, tenant string, sid uuid.UUID, seq int64) (events.State, error)
 	DebtOf(ctx context.Context, tenant string, sid uuid.UUID) (store.Debt, bool, error)
 	Attempts(ctx context.Context, tenant string, sid uuid.UUID, limit int) ([]store.Attempt, error)

@@ -372,3 +372,15 @@ func problem(t testing.TB, w *httptest.ResponseRecorder) (slug string, p api.Pro
 	}
 	return p.Type[strings.LastIndexByte(p.Type, '/')+1:], p
 }
+
+func (f *fake) Recorded(_ context.Context, _ string, id uuid.UUID, seqs []int64) (map[int64]store.Recorded, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := make(map[int64]store.Recorded)
+	for _, e := range f.log(id) {
+		if slices.Contains(seqs, e.Seq) {
+			out[e.Seq] = store.Recorded{Body: e.Body, At: e.RecordedAt}
+		}
+	}
+	return out, nil
+}

@@ -50,6 +50,10 @@ func TestBadQueries(t *testing.T) {
 		{known + "/summaries/1", 404, "id"},
 		{known + "/summaries/99999999999999999999", 404, "id"},
 		{known + "/summaries/7/sources", 404, "id"},
+		{known + "/summaries/7/expand", 404, "id"},
+		{known + "/summaries/7/expand?maxTokens=0", 422, "maxTokens"},
+		{known + "/summaries/7/expand?maxTokens=x", 422, "maxTokens"},
+		{known + "/summaries/7/expand?after=-1", 422, "after"},
 	} {
 		w := ask(a, http.MethodGet, tc.path, "")
 		if _, p := problem(t, w); w.Code != tc.status || p.Field != tc.field {
@@ -74,7 +78,7 @@ func TestUnknownSessions(t *testing.T) {
 	f.put("other", "theirs", 1, []byte(`{}`))
 	for _, key := range []string{"nobody", "theirs", "KNOWN"} {
 		base := "/v1/sessions/" + key
-		for _, path := range []string{"", "/events", "/events/stream", "/summaries", "/summaries/1", "/summaries/1/sources"} {
+		for _, path := range []string{"", "/events", "/events/stream", "/summaries", "/summaries/1", "/summaries/1/sources", "/summaries/1/expand"} {
 			w := ask(a, http.MethodGet, base+path, "")
 			if slug, p := problem(t, w); slug != "unknown-session" || w.Code != 404 || strings.Contains(p.Detail, key) {
 				t.Errorf("GET %s%s: %d %s %+v", base, path, w.Code, slug, p)

@@ -29,7 +29,7 @@ func callers() map[string]access.Scopes {
 		"compact":  upkeep, "maintain": upkeep,
 
 		"listSessions": reading, "getSession": reading, "listEvents": reading, "streamEvents": reading,
-		"listSummaries": reading, "getSummary": reading, "listSources": reading,
+		"listSummaries": reading, "getSummary": reading, "listSources": reading, "expandSummary": reading,
 		"listFeed": reading, "streamFeed": reading, "search": reading, "listEngines": reading, "describeEngine": reading,
 
 		// What cannot be undone, what concerns a whole node, and who did what.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -64,7 +65,7 @@ func summaryOperations() []*operation {
 	sources := get(sessionPath+"/summaries/{id}/sources", "listSources", tagSessions, "Expand a summary", serveSources)
 	sources.description = "One row a source, never ranges."
 	sources.answer = of[SourceList]()
-	ops := []*operation{list, one, sources}
+	ops := []*operation{list, one, sources, expandOperation()}
 	for _, op := range ops {
 		op.keyed, op.refusals = true, []kind{kindUnknown}
 	}
@@ -184,6 +185,17 @@ func (c *call) summary() (tree, SummaryRow, events.SummaryBody, error) {
 	if err != nil {
 		return t, SummaryRow{}, events.SummaryBody{}, err
 	}
+	row, body, err := c.find(&t, id)
+	if errors.Is(err, errNoSummary) {
+		err = missing
+	}
+	return t, row, body, err
+}
+
+var errNoSummary = errors.New("no such summary")
+
+// find reads a summary of the tree.
+func (c *call) find(t *tree, id int64) (SummaryRow, events.SummaryBody, error) {
 	for _, b := range t.boughs {
 		seq := id - b.after
 		if seq < 1 || seq > b.upto {
@@ -191,14 +203,13 @@ func (c *call) summary() (tree, SummaryRow, events.SummaryBody, error) {
 		}
 		found, err := c.api.cfg.Log.EventsOfType(c.ctx, c.tenant, b.sid, events.SummaryCreated, seq-1, seq, 1)
 		if err != nil {
-			return t, SummaryRow{}, events.SummaryBody{}, err
+			return SummaryRow{}, events.SummaryBody{}, err
 		}
 		if len(found) > 0 {
-			row, body, err := t.row(b, &found[0])
-			return t, row, body, err
+			return t.row(b, &found[0])
 		}
 	}
-	return t, SummaryRow{}, events.SummaryBody{}, missing
+	return SummaryRow{}, events.SummaryBody{}, errNoSummary
 }
 
 func summaryOf(e *events.Event, live []int64) (SummaryRow, events.SummaryBody, error) {

@@ -2,8 +2,12 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strconv"
+	"time"
 )
 
 // Summary is a node of the summary tree.
@@ -24,11 +28,11 @@ type Source struct {
 }
 
 // Summaries lists a session's summaries.
-func (c *Client) Summaries(ctx context.Context, key string) ([]Summary, error) {
-	v, _, err := into[struct {
+func (c *Client) Summaries(ctx context.Context, key string) ([]Summary, json.RawMessage, error) {
+	v, raw, err := into[struct {
 		Summaries []Summary `json:"summaries"`
 	}](c.call(ctx, http.MethodGet, sessionPath(key, "summaries"), nil, nil))
-	return v.Summaries, err
+	return v.Summaries, raw, err
 }
 
 // Sources lists what a summary covers directly.
@@ -37,4 +41,41 @@ func (c *Client) Sources(ctx context.Context, key string, id int64) ([]Source, e
 		Sources []Source `json:"sources"`
 	}](c.call(ctx, http.MethodGet, sessionPath(key, fmt.Sprintf("summaries/%d/sources", id)), nil, nil))
 	return v.Sources, err
+}
+
+// Expansion is a page of what a summary covers, in words. Next is nil at the end.
+type Expansion struct {
+	ID     int64          `json:"id"`
+	Items  []ExpandedItem `json:"items"`
+	Tokens int            `json:"tokens"`
+	Next   *int           `json:"next"`
+	Total  int            `json:"total"`
+}
+
+// ExpandedItem is a message by Seq or a summary by ID.
+type ExpandedItem struct {
+	Kind       string    `json:"kind"`
+	SessionKey string    `json:"sessionKey"`
+	Seq        int64     `json:"seq"`
+	ID         int64     `json:"id"`
+	Role       string    `json:"role"`
+	Time       time.Time `json:"time"`
+	Text       string    `json:"text"`
+	Tokens     int       `json:"tokens"`
+	Cut        bool      `json:"cut"`
+}
+
+// Expand reads what a summary covers: one level down, or all messages under it.
+func (c *Client) Expand(ctx context.Context, key string, id int64, maxTokens, after int, messages bool) (Expansion, json.RawMessage, error) {
+	q := url.Values{}
+	if maxTokens > 0 {
+		q.Set("maxTokens", strconv.Itoa(maxTokens))
+	}
+	if after > 0 {
+		q.Set("after", strconv.Itoa(after))
+	}
+	if messages {
+		q.Set("messages", "true")
+	}
+	return into[Expansion](c.call(ctx, http.MethodGet, sessionPath(key, fmt.Sprintf("summaries/%d/expand", id)), q, nil))
 }
