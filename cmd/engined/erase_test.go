@@ -4,9 +4,49 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/engined/engined/internal/testdb"
 )
+
+func TestRetentionListsThenErases(t *testing.T) {
+	t.Parallel()
+	db := testdb.Empty(t)
+	n := serve(t, "serve", "--worker", "--listen", "127.0.0.1:0", "--database-url", db, "--nats-url", "nats://127.0.0.1:1")
+	cl := clientOf(t, n.url, "")
+	for _, key := range []string{"a", "b"} {
+		if _, err := cl.IngestBatch(t.Context(), key, conversation(2), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := cl.TakeLease(t.Context(), "b", "a gateway", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) result {
+		return engined(t, append([]string{"retention", "--database-url", db}, args...)...)
+	}
+	if r := run(); r.code != exitUsage || !strings.Contains(r.err, "no retention is set") {
+		t.Errorf("without a policy: %+v", r)
+	}
+	if r := run("--retention-idle", "90d").ok(t); !strings.Contains(r.out, "0 sessions erased") {
+		t.Errorf("nothing is that old: %s", r.out)
+	}
+	if r := run("--retention-idle", "1ns", "--dry-run").ok(t); !strings.Contains(r.out, "1 session would be erased") || !strings.Contains(r.out, " a ") {
+		t.Errorf("dry run: %s", r.out)
+	}
+	if _, err := cl.Session(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if r := run("--retention-idle", "1ns", "--json").ok(t); !strings.Contains(r.out, `"sessionKey":"a"`) || !strings.Contains(r.out, `"erased":true`) {
+		t.Errorf("erasure: %s", r.out)
+	}
+	if _, err := cl.Session(t.Context(), "a"); err == nil {
+		t.Error("the expired session is still there")
+	}
+	if _, err := cl.Session(t.Context(), "b"); err != nil {
+		t.Errorf("the leased session: %v", err)
+	}
+}
 
 func TestEraseAsksAndTells(t *testing.T) {
 	t.Parallel()

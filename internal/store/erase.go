@@ -47,11 +47,40 @@ var errNotDue = errors.New("the session is not due any more")
 // bury hides a session at once and for good: its row goes, a tombstone comes,
 // in one transaction under the session's lock. due, if any, has the last word.
 func (s *Store) bury(ctx context.Context, tenant, key string, due func(*db.Queries, Session) (bool, error)) (Erasure, error) {
+	for try := 1; ; try++ {
+		e, err := s.buryOnce(ctx, tenant, key, due)
+		if errors.Is(err, errNewHeir) && try < buryTries {
+			continue
+		}
+		return e, err
+	}
+}
+
+// buryTries bounds how often a burial starts over because the session was
+// forked meanwhile.
+const buryTries = 20
+
+// errNewHeir: the session was forked before its lock was taken.
+var errNewHeir = errors.New("the session was forked meanwhile")
+
+func (s *Store) buryOnce(ctx context.Context, tenant, key string, due func(*db.Queries, Session) (bool, error)) (Erasure, error) {
+	before, err := s.Session(ctx, tenant, key)
+	if err != nil {
+		return Erasure{}, err
+	}
+	heirs, err := s.Inheritors(ctx, tenant, before.SID)
+	if err != nil {
+		return Erasure{}, err
+	}
+	keys := []string{key}
+	for _, h := range heirs {
+		keys = append(keys, h.Key)
+	}
 	var e Erasure
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		q := s.q.WithTx(tx)
-		// The lock first: every writer of events takes it, so none is under way.
-		if err := q.LockSession(ctx, db.LockSessionParams{TenantID: tenant, SessionKey: key}); err != nil {
+		// The locks first: every writer of events takes them, so none is under way.
+		if err := q.LockSessions(ctx, db.LockSessionsParams{TenantID: tenant, SessionKeys: keys}); err != nil {
 			return fmt.Errorf("lock: %w", err)
 		}
 		row, err := q.SessionByKey(ctx, db.SessionByKeyParams{TenantID: tenant, SessionKey: key})
@@ -62,6 +91,9 @@ func (s *Store) bury(ctx context.Context, tenant, key string, due func(*db.Queri
 			if ok, err := due(q, sessionOf(row)); err != nil || !ok {
 				return errors.Join(err, errNotDue)
 			}
+		}
+		if err := s.disinherit(ctx, q, tenant, row.SID, keys); err != nil {
+			return err
 		}
 		lives, err := s.hostSessions(ctx, q, tenant, row.SID, row.Head)
 		if err != nil {
@@ -155,6 +187,9 @@ func (s *Store) emptyGrave(ctx context.Context, tenant string, sid uuid.UUID) (m
 				break
 			}
 		}
+	}
+	if err := s.disguiseParent(ctx, tenant, sid); err != nil {
+		return nil, err
 	}
 	if err := s.q.DisguiseKey(ctx, db.DisguiseKeyParams{TenantID: tenant, SID: sid}); err != nil {
 		return nil, fmt.Errorf("key: %w", errUnavailable(err))

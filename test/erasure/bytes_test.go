@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -96,6 +97,17 @@ func TestNoByteOfAnErasedSessionIsLeft(t *testing.T) {
 	for _, node := range []*httptest.Server{s.node, s.other} {
 		must(ask(t, node, http.MethodPost, path(key)+"/assemble", object{"tokenBudget": 4000}))
 	}
+	// What descends from it: a fork with a summary of its own, and sub-agents.
+	var row0 struct{ Head int64 }
+	ask(t, s.node, http.MethodGet, path(key), nil).into(t, &row0)
+	must(s.post(key, "fork", object{"newSessionKey": "fork", "atSeq": row0.Head}))
+	must(s.post("fork", "ingest-batch", object{"messages": messages(8, "the fork's own")}))
+	must(s.post("fork", "compact", object{"force": true, "tokenBudget": 4000, "customInstructions": markers["instructions"]}))
+	must(s.post("fork", "fork", object{"newSessionKey": "fork of the fork", "atSeq": 1}))
+	for _, mode := range []string{"isolated", "fork"} {
+		must(s.post(key, "subagents", object{"childSessionKey": "child " + mode, "contextMode": mode}))
+		must(s.post("child "+mode, "ingest", object{"message": object{"role": "user", "content": "the child's own"}}))
+	}
 	must(s.post("another", "ingest", object{"message": object{"role": "user", "content": "this one stays"}}))
 
 	// The test sees what it looks for.
@@ -120,6 +132,22 @@ func TestNoByteOfAnErasedSessionIsLeft(t *testing.T) {
 		a.into(t, &window)
 		if len(window.Messages) > 0 || window.Head != 0 {
 			t.Errorf("%s still shows a window: %s", name, a.body)
+		}
+	}
+	for _, heir := range []string{"fork", "fork of the fork", "child isolated", "child fork"} {
+		var window struct{ Messages []json.RawMessage }
+		ask(t, s.other, http.MethodPost, path(heir)+"/assemble", object{"tokenBudget": 100_000}).into(t, &window)
+		for name, marker := range markers {
+			for _, m := range window.Messages {
+				if bytes.Contains(m, []byte(marker)) {
+					t.Errorf("%s marker in the window of %s", name, heir)
+				}
+			}
+		}
+	}
+	for heir, own := range map[string]string{"fork": "the fork's own", "child isolated": "the child's own", "child fork": "the child's own"} {
+		if a := ask(t, s.node, http.MethodGet, path(heir)+"/events", nil); !bytes.Contains(a.body, []byte(own)) {
+			t.Errorf("%s lost its own messages: %.300s", heir, a.body)
 		}
 	}
 	bustest.Stop(t, s.nats) // everything it holds is on its disk now
