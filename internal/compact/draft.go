@@ -16,6 +16,10 @@ type Draft struct {
 	Summarizer    string `json:"summarizer"`
 	Model         string `json:"model,omitempty"`
 	PromptVersion string `json:"promptVersion,omitempty"`
+	// Usage is what the text took to write.
+	Usage summarize.Usage `json:"usage,omitzero"`
+	// degraded drafts are not kept.
+	degraded bool
 }
 
 // Drafts keeps the drafts of one session until its compaction is committed. It

@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"github.com/engined/engined/internal/compact/summarize"
 	"github.com/engined/engined/internal/events"
 )
 
@@ -21,6 +22,11 @@ type Summary struct {
 	PromptVersion string
 	// Timestamp of the newest source, in Unix milliseconds.
 	Timestamp int64
+	// Usage is what the text took to write, now or when its draft was made.
+	Usage summarize.Usage
+	// Degraded tells that a rule wrote it, or something under it, in a model's
+	// place.
+	Degraded bool
 	// Reused tells that a draft was at hand.
 	Reused bool
 }
@@ -51,10 +57,22 @@ func (o Outcome) Bodies(seqOf func(step int) int64) []events.SummaryBody {
 			Sources: s.Sources, Children: seqs(s.Children, seqOf), Covers: s.Covers,
 			Tokens: s.Tokens, SourceTokens: s.SourceTokens, SourceHash: s.SourceHash,
 			Summarizer: s.Summarizer, Model: s.Model, PromptVersion: s.PromptVersion,
-			Timestamp: s.Timestamp,
+			Timestamp: s.Timestamp, Degraded: s.Degraded,
+			InputTokens: s.Usage.InputTokens, OutputTokens: s.Usage.OutputTokens,
+			CostMicros: s.Usage.CostMicros, TookMillis: s.Usage.Took.Milliseconds(),
 		})
 	}
 	return out
+}
+
+// Degraded tells that a summary of it was written by rule in a model's place.
+func (o Outcome) Degraded() bool {
+	for _, s := range o.Summaries {
+		if s.Degraded {
+			return true
+		}
+	}
+	return false
 }
 
 // LiveSeqs is the live set by seq, oldest first.

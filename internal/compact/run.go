@@ -37,6 +37,8 @@ type SummaryText struct {
 	Tokens    int
 	Covers    []events.Range
 	Timestamp int64
+	// Degraded: see Summary.
+	Degraded bool
 }
 
 // Source reads what a plan covers. It is safe for concurrent use. Each call is

@@ -1,7 +1,9 @@
 package compact
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -89,7 +91,8 @@ func (r *runner) runStep(ctx context.Context, s *Step) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	out.Text, out.Tokens, out.Reused = d.Text, r.Estimate(d.Text), reused
+	out.Text, out.Tokens, out.Reused, out.Usage = d.Text, r.Estimate(d.Text), reused, d.Usage
+	out.Degraded = out.Degraded || d.degraded
 	out.Summarizer, out.Model, out.PromptVersion = d.Summarizer, d.Model, d.PromptVersion
 	return out, nil
 }
@@ -138,7 +141,7 @@ func (r *runner) readChildren(ctx context.Context, s *Step, req *summarize.Reque
 			r.mu.Lock()
 			w := r.done[c.Step]
 			r.mu.Unlock()
-			t, ok = SummaryText{Text: w.Text, Tokens: w.Tokens, Covers: w.Covers, Timestamp: w.Timestamp}, true
+			t, ok = SummaryText{Text: w.Text, Tokens: w.Tokens, Covers: w.Covers, Timestamp: w.Timestamp, Degraded: w.Degraded}, true
 		}
 		if !ok {
 			return fmt.Errorf("read the summaries under summary %d: %d is missing", s.ID, c.Seq)
@@ -146,6 +149,7 @@ func (r *runner) readChildren(ctx context.Context, s *Step, req *summarize.Reque
 		from, to := bounds(t.Covers)
 		req.Children = append(req.Children, summarize.Child{Seq: c.Seq, From: from, To: to, Text: t.Text})
 		tokens += t.Tokens
+		out.Degraded = out.Degraded || t.Degraded
 		out.Timestamp = max(out.Timestamp, t.Timestamp)
 	}
 	req.SourceTokens = tokens
@@ -179,6 +183,7 @@ func (r *runner) write(ctx context.Context, s *Step, req summarize.Request) (Dra
 	if err == nil && ok && summarize.Accept(req, summarize.Result{Text: d.Text}) == nil {
 		return d, true, nil
 	}
+	var spent summarize.Usage
 	for attempt := 1; ; attempt++ {
 		r.count(&r.calls)
 		res, err := r.ask(ctx, req)
@@ -186,17 +191,34 @@ func (r *runner) write(ctx context.Context, s *Step, req summarize.Request) (Dra
 			err = summarize.Accept(req, res)
 		}
 		if err == nil {
-			d := Draft{Text: res.Text, Summarizer: r.Summarizer.Name(), Model: res.Model, PromptVersion: res.PromptVersion}
-			r.keep(ctx, key, d)
+			d := Draft{
+				Text: res.Text, Summarizer: cmp.Or(res.Summarizer, r.Summarizer.Name()), Model: res.Model,
+				PromptVersion: res.PromptVersion, Usage: res.Usage.Plus(spent), degraded: res.Degraded,
+			}
+			// What a rule wrote costs nothing to write again, and a model may be
+			// back by then.
+			if !d.degraded {
+				r.keep(ctx, key, d)
+			}
 			return d, false, nil
 		}
 		if ctx.Err() != nil {
 			return Draft{}, false, context.Cause(ctx)
 		}
-		if attempt >= r.Attempts {
+		if f, ok := errors.AsType[*summarize.Failure](err); ok {
+			spent = spent.Plus(f.Usage)
+		}
+		if attempt >= r.Attempts || final(err) {
 			return Draft{}, false, &StepError{Step: s.ID, Attempts: attempt, Err: err}
 		}
 	}
+}
+
+// final tells that asking again at once is of no use: the summarizer has tried
+// what there is to try.
+func final(err error) bool {
+	var f interface{ Final() bool }
+	return errors.As(err, &f) && f.Final()
 }
 
 func (r *runner) keep(ctx context.Context, key string, d Draft) {

@@ -52,7 +52,7 @@ func (s source) SummaryTexts(ctx context.Context, seqs []int64) ([]compact.Summa
 			return nil, fmt.Errorf("summary %d: %w", seq, err)
 		}
 		out[i] = compact.SummaryText{
-			Seq: seq, Text: sum.Text, Tokens: sum.Tokens, Covers: sum.Covers, Timestamp: sum.Timestamp,
+			Seq: seq, Text: sum.Text, Tokens: sum.Tokens, Covers: sum.Covers, Timestamp: sum.Timestamp, Degraded: sum.Degraded,
 		}
 	}
 	return out, nil

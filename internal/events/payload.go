@@ -110,6 +110,15 @@ type SummaryBody struct {
 	SourceHash    string `json:"sourceHash"`
 	// Timestamp of the newest source, in Unix milliseconds; stable.
 	Timestamp int64 `json:"timestamp,omitempty"`
+	// Degraded tells that a rule wrote it, or something under it, because no model
+	// did. Such summaries are written anew when a model answers again.
+	Degraded bool `json:"degraded,omitempty"`
+	// InputTokens and OutputTokens are what the provider counted, CostMicros the
+	// cost in millionths of a US dollar, TookMillis the time of the calls.
+	InputTokens  int64 `json:"inputTokens,omitempty"`
+	OutputTokens int64 `json:"outputTokens,omitempty"`
+	CostMicros   int64 `json:"costMicros,omitempty"`
+	TookMillis   int64 `json:"tookMillis,omitempty"`
 }
 
 // Cause tells why an epoch began.

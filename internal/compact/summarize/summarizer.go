@@ -74,7 +74,13 @@ type Request struct {
 
 // Result is a finished summary.
 type Result struct {
-	Text          string
+	Text string
+	// Summarizer is who wrote it, where one asks others; "" is the one asked.
+	Summarizer    string
 	Model         string
 	PromptVersion string
+	Usage         Usage
+	// Degraded tells that a rule wrote what a model should have: the text may
+	// stand in, and is written anew once a model answers again.
+	Degraded bool
 }

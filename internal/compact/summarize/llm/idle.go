@@ -1,0 +1,78 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"time"
+
+	"github.com/engined/engined/internal/compact/summarize"
+)
+
+// errIdle is the cause of a stream that stood still.
+var errIdle = errors.New("the answer stood still")
+
+// errUnreadable stands for errors that may repeat what the provider said, which
+// may be the conversation.
+var errUnreadable = errors.New("the answer cannot be read")
+
+func ofNetwork(err error) bool {
+	_, request := errors.AsType[*url.Error](err)
+	_, connection := errors.AsType[net.Error](err)
+	return request || connection || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
+}
+
+// Watch ends a stream that stands still. Its context is cancelled when Alive was
+// not called for the idle time.
+type Watch struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+	idle   time.Duration
+}
+
+// NewWatch starts watching; an idle time of 0 never ends anything.
+func NewWatch(ctx context.Context, idle time.Duration) *Watch {
+	w := &Watch{idle: idle}
+	w.ctx, w.cancel = context.WithCancelCause(ctx)
+	if idle > 0 {
+		w.timer = time.AfterFunc(idle, func() { w.cancel(errIdle) })
+	}
+	return w
+}
+
+// Context is what to run the stream under.
+func (w *Watch) Context() context.Context { return w.ctx }
+
+// Alive notes that something came.
+func (w *Watch) Alive() {
+	if w.timer != nil {
+		w.timer.Reset(w.idle)
+	}
+}
+
+// Stop ends the watch and gives the stream's resources back.
+func (w *Watch) Stop() {
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	w.cancel(context.Canceled)
+}
+
+// Broken says in our words why a stream or a connection broke: it stood still,
+// ran out of time, or was cut.
+func (w *Watch) Broken(err error) error {
+	fault := summarize.FaultDown
+	if !ofNetwork(err) {
+		err = errUnreadable
+	}
+	if cause := context.Cause(w.ctx); cause != nil {
+		err = cause
+		if errors.Is(cause, errIdle) || errors.Is(cause, context.DeadlineExceeded) {
+			fault = summarize.FaultSlow
+		}
+	}
+	return &summarize.Failure{Fault: fault, Err: err}
+}
