@@ -16,7 +16,8 @@ SELECT * FROM compaction_debt WHERE tenant_id = @tenant_id AND sid = @sid;
 
 -- name: PostponeDebt :exec
 UPDATE compaction_debt
-SET next_attempt_at = now() + make_interval(secs => @delay_seconds::double precision), last_error = @last_error
+SET next_attempt_at = now() + make_interval(secs => @delay_seconds::double precision), last_error = @last_error,
+    failures = failures + 1
 WHERE tenant_id = @tenant_id AND sid = @sid;
 
 -- name: PayDebt :exec
@@ -25,7 +26,7 @@ DELETE FROM compaction_debt WHERE tenant_id = @tenant_id AND sid = @sid;
 -- name: CarryDebt :exec
 -- What a session still owes behind the step that paid for the rest.
 UPDATE compaction_debt
-SET epoch = @epoch, tokens = @tokens, attempts = 0, last_error = NULL, next_attempt_at = now()
+SET epoch = @epoch, tokens = @tokens, attempts = 0, failures = 0, last_error = NULL, next_attempt_at = now()
 WHERE tenant_id = @tenant_id AND sid = @sid;
 
 -- name: SettleDebt :exec

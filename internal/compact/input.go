@@ -74,6 +74,8 @@ type Step struct {
 	// are yet to be written: at most), MaxTokens what its message may take.
 	SourceTokens int `json:"sourceTokens"`
 	MaxTokens    int `json:"maxTokens"`
+	// Replaces is the summary of the log that a redo writes anew with it.
+	Replaces int64 `json:"replaces,omitempty"`
 	// stage is 0 for a step that needs no other one, else one more than the
 	// highest stage among its children.
 	stage int
@@ -100,4 +102,7 @@ type Plan struct {
 	// KeptTokens is what stays as it is: messages and live summaries, calibrated.
 	KeptTokens  int `json:"-"`
 	FactorMilli int `json:"-"`
+	// Redo tells that the plan writes summaries anew: it need not make the window
+	// smaller, only not larger.
+	Redo bool `json:"redo,omitempty"`
 }

@@ -56,6 +56,19 @@ type Config struct {
 	CompactionTarget    float64
 	CompactionTail      float64
 
+	SummarizerList     []string
+	SummarizerTenants  []string
+	SummarizerPrices   []string
+	SummarizerLimits   []string
+	SummarizerTimeout  time.Duration
+	SummarizerIdle     time.Duration
+	SummarizerLease    time.Duration
+	SummarizerFailures int
+	SummaryParallel    int
+	LastResortAfter    int
+	Redact             bool
+	RedactFile         string
+
 	Data string
 
 	URL string

@@ -232,6 +232,66 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return share(&c.CompactionTail) },
 		},
 		{
+			Name: "summarizers", Scope: Node | Working,
+			Usage: "models that write summaries, as NAME=KIND:MODEL@URL, separated by commas, asked in this order; KIND is openai, anthropic, host or extractive, and a key is taken from ENGINED_SUMMARIZER_NAME_KEY; with none the built-in extractive one writes; see docs/compaction.md",
+			bind:  func(c *Config) Value { return list(&c.SummarizerList, "list", checkSummarizer) },
+		},
+		{
+			Name: "summarizer-tenants", Scope: Node | Working,
+			Usage: "summarizers of single tenants, as TENANT=NAME+NAME, separated by commas; other tenants use all, in their order",
+			bind:  func(c *Config) Value { return list(&c.SummarizerTenants, "list", checkSummarizerTenant) },
+		},
+		{
+			Name: "summarizer-prices", Scope: Node | Working,
+			Usage: "prices in US dollars per million tokens, as NAME=INPUT/OUTPUT, separated by commas",
+			bind:  func(c *Config) Value { return list(&c.SummarizerPrices, "list", checkPrice) },
+		},
+		{
+			Name: "summarizer-limits", Scope: Node | Working,
+			Usage: "most US dollars that a tenant may spend with a summarizer in a day (UTC), as NAME=DOLLARS, separated by commas; needs its price",
+			bind:  func(c *Config) Value { return list(&c.SummarizerLimits, "list", checkLimit) },
+		},
+		{
+			Name: "summarizer-timeout", Default: "2m0s", Scope: Node | Working,
+			Usage: "longest time for one question to a model",
+			bind:  func(c *Config) Value { return duration(&c.SummarizerTimeout) },
+		},
+		{
+			Name: "summarizer-idle", Default: "45s", Scope: Node | Working,
+			Usage: "longest silence of a model before its answer is given up",
+			bind:  func(c *Config) Value { return duration(&c.SummarizerIdle) },
+		},
+		{
+			Name: "summarizer-lease", Default: "15s", Scope: Node | Working,
+			Usage: "how long a question for a host's own model waits for a gateway to take it before the next summarizer is asked",
+			bind:  func(c *Config) Value { return duration(&c.SummarizerLease) },
+		},
+		{
+			Name: "summarizer-failures", Default: "5", Scope: Node | Working,
+			Usage: "failures of a provider in a row after which it is left alone for a while",
+			bind:  func(c *Config) Value { return count(&c.SummarizerFailures, 1, 1000) },
+		},
+		{
+			Name: "summary-parallel", Default: "4", Scope: Node | Working,
+			Usage: "summaries of one compaction that are written at one time",
+			bind:  func(c *Config) Value { return count(&c.SummaryParallel, 1, 64) },
+		},
+		{
+			Name: "last-resort-after", Default: "4", Scope: Node | Working,
+			Usage: "failed tries of a compaction after which the extractive summarizer writes in the models' place, until they answer again; it does at once where a window is over its budget; 0 for never",
+			bind:  func(c *Config) Value { return count(&c.LastResortAfter, 0, 1000) },
+		},
+		{
+			Name: "redact", Default: "true", Scope: Node | Working,
+			Usage: "take secrets out of what models are shown",
+			bind:  func(c *Config) Value { return yesNo(&c.Redact) },
+		},
+		{
+			Name: "redact-file", Scope: Node | Working,
+			Usage: "file with further secrets to take out, one KIND=EXPRESSION a line",
+			bind:  func(c *Config) Value { return text(&c.RedactFile, "file") },
+		},
+		{
 			Name: "url", Default: "http://127.0.0.1:7420", Scope: Client,
 			Usage: "node to talk to",
 			bind:  func(c *Config) Value { return text(&c.URL, "url") },

@@ -29,6 +29,7 @@ func (c Config) validate() error {
 	add((c.NATSCert == "") == (c.NATSKey == ""), "nats-cert and nats-key: one needs the other")
 	u, err := url.Parse(c.URL)
 	add(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", "url: %q is not an http or https URL", c.URL)
+	errs = append(errs, c.checkSummarizers()...)
 	seen := make(map[string]bool)
 	for _, entry := range c.Keys {
 		token, _, _ := strings.Cut(entry, "=")

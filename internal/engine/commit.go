@@ -72,13 +72,16 @@ func (c *Compactor) step(j *job, out compact.Outcome, cur store.Session, state e
 		known[l.Seq] = l
 	}
 	step := store.EpochStep{
-		LeafSeq: cur.LeafSeq, LeafOffset: cur.LeafOffset, HoldOffset: cur.HoldOffset, PaysDebt: true,
+		LeafSeq: cur.LeafSeq, LeafOffset: cur.LeafOffset, HoldOffset: cur.HoldOffset, PaysDebt: j.again == nil,
 	}
 	for i, body := range out.Bodies(seqOf) {
 		seq := firstSeq + int64(i)
 		body.CoveredTokens = j.covered(body.Sources)
 		for _, child := range body.Children {
 			body.CoveredTokens += known[child].CoveredTokens
+		}
+		if was, ok := j.again[out.Summaries[i].Step]; ok {
+			body.CoveredTokens = was.CoveredTokens
 		}
 		known[seq] = events.LiveSummary{
 			Seq: seq, Level: body.Level, Tokens: body.Tokens, Covers: body.Covers,
@@ -105,6 +108,9 @@ func (c *Compactor) step(j *job, out compact.Outcome, cur store.Session, state e
 		if j.successor != "" {
 			next.ForcedAt++
 		}
+	}
+	if owes := out.Degraded(); owes || j.again != nil {
+		step.Redo = &owes
 	}
 	raw, err := json.Marshal(events.EpochRotatedBody{
 		Base: state.Epoch, Epoch: state.Epoch + 1, Cause: events.CauseCompaction, Live: live,

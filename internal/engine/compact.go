@@ -62,7 +62,11 @@ func (c *Compactor) Compact(ctx context.Context, p contextengine.CompactParams) 
 	}
 	defer done()
 	for try, epoch := 1, before.Epoch; ; try++ {
-		res, err := c.run(ctx, p, epoch)
+		res, err := c.run(ctx, p, epoch, false)
+		if step, ok := errors.AsType[*compact.StepError](err); ok && ctx.Err() == nil {
+			// Nobody's fault here, and nothing has changed: it is an answer.
+			return contextengine.CompactResult{Reason: "no summary: " + step.Err.Error(), Epoch: epoch}, nil
+		}
 		conflict, ok := errors.AsType[*contextengine.EpochConflictError](err)
 		if !ok {
 			return res, err
@@ -81,16 +85,18 @@ func (c *Compactor) Compact(ctx context.Context, p contextengine.CompactParams) 
 }
 
 // Owed pays a session's debt, if there is anything to gain. It answers with an
-// *EpochConflictError when somebody else stepped the epoch meanwhile.
-func (c *Compactor) Owed(ctx context.Context, s store.Session, budget int) (contextengine.CompactResult, error) {
+// *EpochConflictError when somebody else stepped the epoch meanwhile. An error
+// has changed nothing.
+func (c *Compactor) Owed(ctx context.Context, s store.Session, d store.Debt) (contextengine.CompactResult, error) {
 	done, err := c.flight.enter(ctx, s.SID)
 	if err != nil {
 		return contextengine.CompactResult{}, err
 	}
 	defer done()
+	budget := int(d.Budget)
 	return c.run(ctx, contextengine.CompactParams{
 		Session: contextengine.Session{Tenant: s.Tenant, SessionKey: s.Key}, TokenBudget: &budget,
-	}, s.Epoch)
+	}, s.Epoch, c.cfg.LastResortAfter > 0 && d.Failures >= c.cfg.LastResortAfter)
 }
 
 // job is one compaction in the making.
@@ -104,9 +110,12 @@ type job struct {
 	lease  string
 	// successor is the host session that follows, "" for none.
 	successor string
+	// again holds, by step, the summaries that a redo writes anew; nil for any
+	// other compaction.
+	again map[int]events.SummaryBody
 }
 
-func (c *Compactor) run(ctx context.Context, p contextengine.CompactParams, epoch int64) (contextengine.CompactResult, error) {
+func (c *Compactor) run(ctx context.Context, p contextengine.CompactParams, epoch int64, lastResort bool) (contextengine.CompactResult, error) {
 	none := contextengine.CompactResult{}
 	v, err := c.cfg.Log.View(ctx, p.Tenant, p.SessionKey, uuid.Nil, 0, 0)
 	if err != nil {
@@ -129,17 +138,18 @@ func (c *Compactor) run(ctx context.Context, p contextengine.CompactParams, epoc
 		return contextengine.CompactResult{OK: true, Reason: string(stop), Epoch: v.Epoch}, nil
 	}
 	if p.DryRun {
-		return dryRun(j)
+		return c.dryRun(j)
 	}
 	if p.RotateSession && c.rotates {
 		j.successor = uuid.NewString()
 	}
-	out, err := compact.Run(ctx, compact.RunInput{
-		Plan: j.plan, Source: source{lineOf(c.cfg.Log, v)}, Drafts: drafts{c.cfg.Log, v.Session},
-		Summarizer: c.summarizer, Estimate: estimateSummary(v.Session), Instructions: p.CustomInstructions,
-	})
+	// Over its budget a window leaves messages out unseen: a summary by rule is
+	// better than none.
+	over := planned.Budget > 0 && j.plan.TokensBefore > planned.Budget || p.CurrentTokenCount != nil && *p.CurrentTokenCount > planned.Budget
+	lastResort = lastResort || over && c.cfg.LastResortAfter > 0
+	out, err := compact.Run(ctx, c.runInput(v, j.plan, p.CustomInstructions, lastResort))
 	if err != nil {
-		if errors.Is(err, compact.ErrNotSmaller) {
+		if _, step := errors.AsType[*compact.StepError](err); !step && errors.Is(err, compact.ErrNotSmaller) {
 			return contextengine.CompactResult{OK: true, Reason: reasonNothing, Epoch: v.Epoch}, nil
 		}
 		err = c.cfg.unlessErased(ctx, v.Session, fmt.Errorf("compaction: %w", err))
@@ -150,6 +160,18 @@ func (c *Compactor) run(ctx context.Context, p contextengine.CompactParams, epoc
 		return unknownIsFine(contextengine.CompactResult{OK: true, Reason: reasonNothing, Epoch: 1}, err)
 	}
 	return res, nil
+}
+
+func (c *Compactor) runInput(v store.View, p compact.Plan, instructions string, lastResort bool) compact.RunInput {
+	s := v.Session
+	in := compact.RunInput{
+		Plan: p, Source: source{lineOf(c.cfg.Log, v)}, Drafts: drafts{c.cfg.Log, s}, Summarizer: c.summarizer,
+		Estimate: estimateSummary(s), Instructions: instructions, Parallel: c.cfg.Parallel,
+	}
+	if c.cfg.Summarizers != nil {
+		in.Summarizer = c.dress(c.cfg.Summarizers.For(s.Tenant, s.SID, lastResort))
+	}
+	return in
 }
 
 // uncovered reads the facts of every message on the path that no summary
@@ -216,8 +238,20 @@ func net(budget, observed, ours int) int {
 	return max(budget-(observed-ours), budget/4, 1)
 }
 
-func dryRun(j *job) (contextengine.CompactResult, error) {
-	details, err := json.Marshal(j.plan)
+// planDetails is what a dry run tells of a plan.
+type planDetails struct {
+	compact.Plan
+	compact.Effort
+	// EstimatedCostMicros is in millionths of a US dollar; 0 where no price is set.
+	EstimatedCostMicros int64 `json:"estimatedCostMicros,omitempty"`
+}
+
+func (c *Compactor) dryRun(j *job) (contextengine.CompactResult, error) {
+	d := planDetails{Plan: j.plan, Effort: j.plan.Effort()}
+	if c.cfg.Summarizers != nil {
+		d.EstimatedCostMicros = c.cfg.Summarizers.Cost(j.view.Tenant, int64(d.InputTokens), int64(d.OutputTokens))
+	}
+	details, err := json.Marshal(d)
 	if err != nil {
 		return contextengine.CompactResult{}, err
 	}

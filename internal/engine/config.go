@@ -55,12 +55,28 @@ type Notifier interface {
 	CompactionOwed(tenant string, sid uuid.UUID, epoch int64)
 }
 
+// Summarizers choose for a tenant and session. lastResort lets a rule write what
+// no model would.
+type Summarizers interface {
+	For(tenant string, sid uuid.UUID, lastResort bool) summarize.Summarizer
+	// Cost is what calls with so many tokens would cost, in millionths of a US
+	// dollar; 0 where no price is known.
+	Cost(tenant string, inputTokens, outputTokens int64) int64
+}
+
 // Config is what the built-in engines need.
 type Config struct {
-	Log        Log
-	Notifier   Notifier
-	Summarizer summarize.Summarizer
-	Policy     compact.Policy
+	Log      Log
+	Notifier Notifier
+	// Summarizers say who writes a session's summaries; nil is Summarizer for all.
+	Summarizers Summarizers
+	Summarizer  summarize.Summarizer
+	Policy      compact.Policy
+	// Parallel is how many summaries of a compaction are written at once.
+	Parallel int
+	// LastResortAfter is after how many failed tries a rule may write in the
+	// models' place; 0 for never.
+	LastResortAfter int
 	// Prune says how windows show old tool results; the zero value shows them as
 	// they are. Compactions are planned as if nothing was pruned.
 	Prune window.Pruning

@@ -73,12 +73,15 @@ func (e *nativeError) Unwrap() error { return e.err }
 
 // DebtPayer is an engine that compacts what a session of its log owes.
 type DebtPayer interface {
-	Owed(ctx context.Context, s store.Session, budget int) (contextengine.CompactResult, error)
+	Owed(ctx context.Context, s store.Session, d store.Debt) (contextengine.CompactResult, error)
+	// Redo has models write anew what a rule wrote in their place; false is nothing
+	// to do.
+	Redo(ctx context.Context, s store.Session) (bool, error)
 }
 
 // Owed pays a session's debt, isolated as Compact is. The debts of a log whose
 // sessions an engine without any now serves are the default engine's.
-func (g *Guard) Owed(ctx context.Context, s store.Session, budget int) (contextengine.CompactResult, error) {
+func (g *Guard) Owed(ctx context.Context, s store.Session, d store.Debt) (contextengine.CompactResult, error) {
 	c := guarded[contextengine.CompactResult]{
 		op: OpCompact, check: checkCompacted, rethrow: true,
 		bind: func(in *instance) bound[contextengine.CompactResult] {
@@ -87,7 +90,7 @@ func (g *Guard) Owed(ctx context.Context, s store.Session, budget int) (contexte
 				if !ok {
 					return contextengine.CompactResult{}, errDelegated
 				}
-				return e.Owed(ctx, s, budget)
+				return e.Owed(ctx, s, d)
 			}
 		},
 	}
@@ -96,4 +99,25 @@ func (g *Guard) Owed(ctx context.Context, s store.Session, budget int) (contexte
 		return byDefault(ctx, g, c)
 	}
 	return res, err
+}
+
+// Redo writes degraded summaries anew, isolated as Compact is.
+func (g *Guard) Redo(ctx context.Context, s store.Session) (bool, error) {
+	c := guarded[bool]{
+		op: OpCompact, rethrow: true,
+		bind: func(in *instance) bound[bool] {
+			return func(ctx context.Context) (bool, error) {
+				e, ok := in.engine.(DebtPayer)
+				if !ok {
+					return false, errDelegated
+				}
+				return e.Redo(ctx, s)
+			}
+		},
+	}
+	done, err := call(ctx, g, c)
+	if errors.Is(err, errDelegated) {
+		return byDefault(ctx, g, c)
+	}
+	return done, err
 }

@@ -71,7 +71,7 @@ func TestForcedCompactionFollowsAnUnforcedOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res, err := b.Compactor.Owed(t.Context(), s, budget); err != nil || !res.Compacted {
+	if res, err := b.Compactor.Owed(t.Context(), s, store.Debt{Budget: int64(budget)}); err != nil || !res.Compacted {
 		t.Fatalf("%+v %v", res, err)
 	}
 	first := b.compact("k", budget)

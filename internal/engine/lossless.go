@@ -153,8 +153,13 @@ func (l *Lossless) Compact(ctx context.Context, p contextengine.CompactParams) (
 }
 
 // Owed compacts what a session owes, within the context's deadline.
-func (l *Lossless) Owed(ctx context.Context, s store.Session, budget int) (contextengine.CompactResult, error) {
-	return l.Compactor.Owed(ctx, s, budget)
+func (l *Lossless) Owed(ctx context.Context, s store.Session, d store.Debt) (contextengine.CompactResult, error) {
+	return l.Compactor.Owed(ctx, s, d)
+}
+
+// Redo writes degraded summaries anew, within the context's deadline.
+func (l *Lossless) Redo(ctx context.Context, s store.Session) (bool, error) {
+	return l.Compactor.Redo(ctx, s)
 }
 
 // Dispose writes what waits to be recorded.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/engined/engined/internal/engine"
+	"github.com/engined/engined/internal/store"
 )
 
 // TestDebtsArePaidBehindTheGuard: an engine that breaks over a debt is set aside,
@@ -19,11 +20,11 @@ func TestDebtsArePaidBehindTheGuard(t *testing.T) {
 		t.Fatal(err)
 	}
 	log.broken = true
-	if _, err := slot.Owed(t.Context(), s, 4000); err == nil || len(reg.Quarantines()) != 1 {
+	if _, err := slot.Owed(t.Context(), s, store.Debt{Budget: 4000}); err == nil || len(reg.Quarantines()) != 1 {
 		t.Fatalf("%v, set aside: %+v", err, reg.Quarantines())
 	}
 	log.broken = false
-	res, err := slot.Owed(t.Context(), s, 4000)
+	res, err := slot.Owed(t.Context(), s, store.Debt{Budget: 4000})
 	if err != nil || !res.Compacted || res.Epoch != 2 {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -35,7 +36,7 @@ func TestDebtsArePaidBehindTheGuard(t *testing.T) {
 	if err := reg.Register(engine.Registration{ID: "acme", Owner: "acme", Factory: always(named("acme"))}); err != nil {
 		t.Fatal(err)
 	}
-	if res, err := reg.Slot("acme").Owed(t.Context(), s, 4000); err != nil || !res.Compacted {
+	if res, err := reg.Slot("acme").Owed(t.Context(), s, store.Debt{Budget: 4000}); err != nil || !res.Compacted {
 		t.Errorf("%+v, %v", res, err)
 	}
 }

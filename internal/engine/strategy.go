@@ -11,6 +11,8 @@ import (
 type strategy struct {
 	plan       func(compact.PlanInput) (compact.Plan, compact.Stop)
 	summarizer summarize.Summarizer
+	// wrap has a summarizer write in the strategy's own form; nil as it is.
+	wrap func(summarize.Summarizer) summarize.Summarizer
 	// rotates tells that a caller may have a successor session.
 	rotates bool
 }
@@ -27,9 +29,21 @@ func native(cfg Config) strategy {
 		plan: func(in compact.PlanInput) (compact.Plan, compact.Stop) {
 			return compact.NewSinglePlan(in, compact.Native())
 		},
-		summarizer: compact.Structured{Inner: cfg.Summarizer},
-		rotates:    true,
+		summarizer: structured(cfg.Summarizer), wrap: structured,
+		rotates: true,
 	}
+}
+
+func structured(inner summarize.Summarizer) summarize.Summarizer {
+	return compact.Structured{Inner: inner}
+}
+
+// dress is a summarizer in the strategy's own form.
+func (s strategy) dress(inner summarize.Summarizer) summarize.Summarizer {
+	if s.wrap == nil {
+		return inner
+	}
+	return s.wrap(inner)
 }
 
 // defaultRollingTurns and rollingTokens: what the rolling engine keeps verbatim,

@@ -20,6 +20,8 @@ type Debt struct {
 	Tokens   int64
 	Budget   int64
 	Attempts int
+	// Failures counts the tries that failed; Attempts those that were sent.
+	Failures int
 	LastErr  string
 }
 
@@ -47,11 +49,11 @@ func (s *Store) DebtOf(ctx context.Context, tenant string, sid uuid.UUID) (d Deb
 	}
 	return Debt{
 		Tenant: r.TenantID, SID: r.SID, Epoch: r.Epoch, Tokens: r.Tokens, Budget: r.Budget,
-		Attempts: int(r.Attempts), LastErr: deref(r.LastError),
+		Attempts: int(r.Attempts), Failures: int(r.Failures), LastErr: deref(r.LastError),
 	}, true, nil
 }
 
-// PostponeDebt puts the next try off and notes why.
+// PostponeDebt counts a failed try, puts the next one off and notes why.
 func (s *Store) PostponeDebt(ctx context.Context, tenant string, sid uuid.UUID, delay time.Duration, why string) error {
 	err := s.q.PostponeDebt(ctx, db.PostponeDebtParams{
 		TenantID: tenant, SID: sid, DelaySeconds: delay.Seconds(), LastError: &why,

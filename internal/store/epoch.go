@@ -30,6 +30,9 @@ type EpochStep struct {
 	PaysDebt bool
 	// LeaseToken must be held, where there is one.
 	LeaseToken string
+	// Redo tells whether the step leaves summaries behind that are to be written
+	// anew; nil says nothing of it.
+	Redo *bool
 }
 
 // Stepped is the outcome of an epoch step.
@@ -115,7 +118,19 @@ func (s *Store) commitStep(ctx context.Context, q *db.Queries, cur Session, step
 			return Stepped{}, err
 		}
 	}
+	if step.Redo != nil {
+		if err := setRedo(ctx, q, cur, *step.Redo); err != nil {
+			return Stepped{}, fmt.Errorf("redo: %w", err)
+		}
+	}
 	return Stepped{Head: a.Head, Epoch: epoch, Seqs: a.Seqs}, nil
+}
+
+func setRedo(ctx context.Context, q *db.Queries, cur Session, owes bool) error {
+	if owes {
+		return q.OweRedo(ctx, db.OweRedoParams{TenantID: cur.Tenant, SID: cur.SID})
+	}
+	return q.PayRedo(ctx, db.PayRedoParams{TenantID: cur.Tenant, SID: cur.SID})
 }
 
 func (s *Store) payDebt(ctx context.Context, q *db.Queries, cur Session, step EpochStep) error {

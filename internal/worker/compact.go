@@ -20,6 +20,7 @@ const (
 	outcomeLost      = "lost the race"
 	outcomeFailed    = "failed"
 	outcomeDead      = "dead letter"
+	outcomeRedone    = "written anew"
 )
 
 // handle does a job. The job only names a session; what is to be done is read
@@ -41,7 +42,7 @@ func (w *Worker) handle(ctx context.Context, j bus.Job, _ bus.Delivery) error {
 		return err
 	}
 	started := time.Now()
-	res, err := w.cfg.Compactor.Owed(ctx, s, int(debt.Budget))
+	res, err := w.cfg.Compactor.Owed(ctx, s, debt)
 	var conflict *contextengine.EpochConflictError
 	switch {
 	case errors.As(err, &conflict):
@@ -53,13 +54,15 @@ func (w *Worker) handle(ctx context.Context, j bus.Job, _ bus.Delivery) error {
 		return nil // erased meanwhile, and its debt with it
 	case err != nil:
 		w.record(ctx, s, started, outcomeFailed, err)
-		if ctx.Err() == nil {
-			delay := bus.Backoff{Min: 2 * time.Second, Max: 10 * time.Minute}.Delay(debt.Attempts + 1)
-			if perr := w.cfg.Debts.PostponeDebt(ctx, s.Tenant, s.SID, delay, err.Error()); perr != nil {
-				w.cfg.Logger.Warn("debt was not postponed", "error", perr)
-			}
+		if ctx.Err() != nil {
+			return err
 		}
-		return err
+		if perr := w.cfg.Debts.PostponeDebt(ctx, s.Tenant, s.SID, w.pause(debt.Failures+1, err), err.Error()); perr != nil {
+			return errors.Join(err, perr)
+		}
+		w.cfg.Logger.Warn("compaction failed; it will be tried again", "sid", s.SID, "failures", debt.Failures+1, "error", err)
+		// The debt says when: a job sent again at once would ask the same models.
+		return nil
 	case !res.Compacted:
 		w.record(ctx, s, started, outcomeNothing, errors.New(res.Reason))
 		return w.cfg.Debts.SettleDebt(ctx, debt)
@@ -68,6 +71,19 @@ func (w *Worker) handle(ctx context.Context, j bus.Job, _ bus.Delivery) error {
 	w.cfg.Logger.Info("compacted", "sid", s.SID, "epoch", res.Epoch,
 		"tokensBefore", res.Result.TokensBefore, "tokensAfter", res.Result.TokensAfter, "took", time.Since(started))
 	return nil
+}
+
+// pause is how long a failed compaction is left alone: longer each time, and at
+// least until somebody may be asked again.
+func (w *Worker) pause(failures int, cause error) time.Duration {
+	delay := w.cfg.Retry.Delay(failures)
+	var gated interface{ RetryAt() time.Time }
+	if errors.As(cause, &gated) {
+		if at := gated.RetryAt(); !at.IsZero() {
+			delay = min(max(delay, time.Until(at)), w.cfg.Retry.Max)
+		}
+	}
+	return delay
 }
 
 // record notes an attempt, even when the job's own context has ended.

@@ -23,6 +23,9 @@ type Debts interface {
 	SettleDebt(ctx context.Context, d store.Debt) error
 	RecordAttempt(ctx context.Context, a store.Attempt) error
 	Notices(ctx context.Context, after store.Cursor, limit int) ([]store.Notice, error)
+	DueRedo(ctx context.Context, limit int, lease time.Duration) ([]store.Redo, error)
+	PostponeRedo(ctx context.Context, tenant string, sid uuid.UUID, delay time.Duration, why string) error
+	PayRedo(ctx context.Context, tenant string, sid uuid.UUID) error
 	Checkpoint(ctx context.Context, name string) (store.Cursor, error)
 	SaveCheckpoint(ctx context.Context, name string, c store.Cursor) error
 	SweepChildren(ctx context.Context, limit int) (removed int, more bool, err error)
@@ -30,7 +33,9 @@ type Debts interface {
 
 // Compactor pays a session's debt.
 type Compactor interface {
-	Owed(ctx context.Context, s store.Session, budget int) (contextengine.CompactResult, error)
+	Owed(ctx context.Context, s store.Session, d store.Debt) (contextengine.CompactResult, error)
+	// Redo has models write what a rule wrote in their place; false is nothing to do.
+	Redo(ctx context.Context, s store.Session) (bool, error)
 }
 
 // Config configures a worker.
@@ -45,6 +50,13 @@ type Config struct {
 	// SweepInterval is how often due debts are looked for, default 5 s;
 	// SweepLease how long a published debt is left to the workers, default 60 s.
 	SweepInterval, SweepLease time.Duration
+	// Retry is the pause after a failed compaction, 2 s to 10 min.
+	Retry bus.Backoff
+	// RedoInterval is how often summaries that a rule wrote in a model's place are
+	// looked for, default 15 s; RedoRetry the pause after a failed try to write
+	// them anew, 1 min to 1 h.
+	RedoInterval time.Duration
+	RedoRetry    bus.Backoff
 	// RelayInterval is how often the relay looks for new events, default 1 s.
 	RelayInterval time.Duration
 	// Eraser, if any, finishes erasures and erases what Retention has expired,
@@ -86,6 +98,15 @@ func (c Config) withDefaults() Config {
 	if c.RetentionInterval == 0 {
 		c.RetentionInterval = 10 * time.Minute
 	}
+	if c.Retry == (bus.Backoff{}) {
+		c.Retry = bus.Backoff{Min: 2 * time.Second, Max: 10 * time.Minute}
+	}
+	if c.RedoInterval == 0 {
+		c.RedoInterval = 15 * time.Second
+	}
+	if c.RedoRetry == (bus.Backoff{}) {
+		c.RedoRetry = bus.Backoff{Min: time.Minute, Max: time.Hour}
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -104,6 +125,7 @@ type Worker struct {
 	children *loop
 	relay    *loop
 	erase    []*loop
+	redo     *loop
 	consumer *bus.Consumer
 }
 
@@ -115,6 +137,7 @@ func New(cfg Config) *Worker {
 	w.children = &loop{name: "sweep of sub-agents", interval: cfg.ChildrenInterval, log: cfg.Logger, step: w.sweepChildren}
 	w.relay = &loop{name: "relay", interval: cfg.RelayInterval, log: cfg.Logger, step: (&relay{cfg: cfg}).once}
 	w.erase = eraseLoops(cfg)
+	w.redo = &loop{name: "redo of summaries", interval: cfg.RedoInterval, log: cfg.Logger, step: w.redoOnce}
 	return w
 }
 
@@ -134,13 +157,14 @@ func (w *Worker) Start(ctx context.Context) error {
 	for _, l := range w.erase {
 		l.start(ctx)
 	}
+	w.redo.start(ctx)
 	return nil
 }
 
 // Stop lets running compactions finish until ctx ends; their jobs go to other
 // workers then.
 func (w *Worker) Stop(ctx context.Context) error {
-	err := errors.Join(w.sweep.stop(ctx), w.children.stop(ctx), w.relay.stop(ctx))
+	err := errors.Join(w.sweep.stop(ctx), w.children.stop(ctx), w.relay.stop(ctx), w.redo.stop(ctx))
 	for _, l := range w.erase {
 		err = errors.Join(err, l.stop(ctx))
 	}

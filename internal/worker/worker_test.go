@@ -52,6 +52,7 @@ func start(t *testing.T, url string, srv *bus.Embedded, sum summarize.Summarizer
 	t.Cleanup(func() { _ = n.engine.Dispose(context.Background()) })
 	n.worker = worker.New(worker.Config{
 		Debts: st, Bus: b, Compactor: n.engine.Compactor, Name: t.Name(),
+		Retry:         bus.Backoff{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond},
 		SweepInterval: 50 * time.Millisecond, SweepLease: time.Second, RelayInterval: 50 * time.Millisecond, ChildrenInterval: 20 * time.Millisecond,
 		Consume: bus.ConsumeOptions{Backoff: bus.Backoff{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond}},
 	})

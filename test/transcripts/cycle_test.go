@@ -143,7 +143,7 @@ func (l *lab) pay(ctx context.Context, key string, budget int) (stuck string, er
 		if err != nil {
 			return "", err
 		}
-		done, err := l.other.Compactor.Owed(ctx, s, budget)
+		done, err := l.other.Compactor.Owed(ctx, s, store.Debt{Budget: int64(budget)})
 		if err != nil {
 			return "", fmt.Errorf("compaction: %w", err)
 		}

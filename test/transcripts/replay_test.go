@@ -152,7 +152,7 @@ func (r *replay) append(ctx context.Context, from, to int) error {
 	if err != nil {
 		return err
 	}
-	done, err := r.other.Compactor.Owed(ctx, s, r.budgets[0])
+	done, err := r.other.Compactor.Owed(ctx, s, store.Debt{Budget: int64(r.budgets[0])})
 	if err != nil {
 		return fmt.Errorf("compaction: %w", err)
 	}

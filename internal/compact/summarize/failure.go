@@ -45,6 +45,8 @@ const (
 	FaultDown Fault = "down"
 	// FaultSlow: no answer in time, or an answer that stood still.
 	FaultSlow Fault = "slow"
+	// FaultAbandoned: who asked left before the answer; it says nothing of anybody.
+	FaultAbandoned Fault = "abandoned"
 )
 
 // OfProvider tells the faults that say something of the provider beyond this

@@ -14,7 +14,7 @@ import (
 
 const carryDebt = `-- name: CarryDebt :exec
 UPDATE compaction_debt
-SET epoch = $1, tokens = $2, attempts = 0, last_error = NULL, next_attempt_at = now()
+SET epoch = $1, tokens = $2, attempts = 0, failures = 0, last_error = NULL, next_attempt_at = now()
 WHERE tenant_id = $3 AND sid = $4
 `
 
@@ -28,7 +28,7 @@ type CarryDebtParams struct {
 // What a session still owes behind the step that paid for the rest.
 //
 //	UPDATE compaction_debt
-//	SET epoch = $1, tokens = $2, attempts = 0, last_error = NULL, next_attempt_at = now()
+//	SET epoch = $1, tokens = $2, attempts = 0, failures = 0, last_error = NULL, next_attempt_at = now()
 //	WHERE tenant_id = $3 AND sid = $4
 func (q *Queries) CarryDebt(ctx context.Context, arg CarryDebtParams) error {
 	_, err := q.db.Exec(ctx, carryDebt,
@@ -62,7 +62,7 @@ func (q *Queries) CountDebt(ctx context.Context) (CountDebtRow, error) {
 }
 
 const debtOf = `-- name: DebtOf :one
-SELECT tenant_id, sid, epoch, tokens, budget, attempts, last_error, next_attempt_at, created_at FROM compaction_debt WHERE tenant_id = $1 AND sid = $2
+SELECT tenant_id, sid, epoch, tokens, budget, attempts, last_error, next_attempt_at, created_at, failures FROM compaction_debt WHERE tenant_id = $1 AND sid = $2
 `
 
 type DebtOfParams struct {
@@ -72,7 +72,7 @@ type DebtOfParams struct {
 
 // DebtOf
 //
-//	SELECT tenant_id, sid, epoch, tokens, budget, attempts, last_error, next_attempt_at, created_at FROM compaction_debt WHERE tenant_id = $1 AND sid = $2
+//	SELECT tenant_id, sid, epoch, tokens, budget, attempts, last_error, next_attempt_at, created_at, failures FROM compaction_debt WHERE tenant_id = $1 AND sid = $2
 func (q *Queries) DebtOf(ctx context.Context, arg DebtOfParams) (CompactionDebt, error) {
 	row := q.db.QueryRow(ctx, debtOf, arg.TenantID, arg.SID)
 	var i CompactionDebt
@@ -86,6 +86,7 @@ func (q *Queries) DebtOf(ctx context.Context, arg DebtOfParams) (CompactionDebt,
 		&i.LastError,
 		&i.NextAttemptAt,
 		&i.CreatedAt,
+		&i.Failures,
 	)
 	return i, err
 }
@@ -253,7 +254,8 @@ func (q *Queries) PayDebt(ctx context.Context, arg PayDebtParams) error {
 
 const postponeDebt = `-- name: PostponeDebt :exec
 UPDATE compaction_debt
-SET next_attempt_at = now() + make_interval(secs => $1::double precision), last_error = $2
+SET next_attempt_at = now() + make_interval(secs => $1::double precision), last_error = $2,
+    failures = failures + 1
 WHERE tenant_id = $3 AND sid = $4
 `
 
@@ -267,7 +269,8 @@ type PostponeDebtParams struct {
 // PostponeDebt
 //
 //	UPDATE compaction_debt
-//	SET next_attempt_at = now() + make_interval(secs => $1::double precision), last_error = $2
+//	SET next_attempt_at = now() + make_interval(secs => $1::double precision), last_error = $2,
+//	    failures = failures + 1
 //	WHERE tenant_id = $3 AND sid = $4
 func (q *Queries) PostponeDebt(ctx context.Context, arg PostponeDebtParams) error {
 	_, err := q.db.Exec(ctx, postponeDebt,

@@ -44,6 +44,7 @@ type CompactionDebt struct {
 	LastError     *string
 	NextAttemptAt time.Time
 	CreatedAt     time.Time
+	Failures      int32
 }
 
 type Lineage struct {

@@ -168,7 +168,7 @@ func (c *Chain) leave(ctx context.Context, m summarize.Summarizer, res summarize
 		}
 		// A caller that left says nothing of the provider.
 		if ctx.Err() != nil && f.Fault.OfProvider() {
-			f = &summarize.Failure{Fault: summarize.FaultContent, Err: context.Cause(ctx)}
+			f = &summarize.Failure{Fault: summarize.FaultAbandoned, Err: context.Cause(ctx)}
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)

@@ -17,7 +17,8 @@ import (
 // Price is what a million tokens cost, in US dollars; 0 for unknown.
 type Price struct{ Input, Output float64 }
 
-func (p Price) micros(in, out int64) int64 { return int64(float64(in)*p.Input + float64(out)*p.Output) }
+// Micros is the cost in millionths of a US dollar.
+func (p Price) Micros(in, out int64) int64 { return int64(float64(in)*p.Input + float64(out)*p.Output) }
 
 // tries is how often a model is asked: a second time with what was wrong.
 const tries = 2
@@ -89,7 +90,7 @@ func (s *Summarizer) ask(ctx context.Context, p prompt.Prompt, used *summarize.U
 	used.Took += now().Sub(began)
 	used.InputTokens += reply.InputTokens
 	used.OutputTokens += reply.OutputTokens
-	used.CostMicros += s.Price.micros(reply.InputTokens, reply.OutputTokens)
+	used.CostMicros += s.Price.Micros(reply.InputTokens, reply.OutputTokens)
 	return reply, err
 }
 

@@ -142,7 +142,7 @@ func source(req summarize.Request) string {
 	return b.String()
 }
 
-var breaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n")
+var breaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\x00", "")
 
 func indent(s string) string {
 	return strings.ReplaceAll(strings.TrimSpace(breaks.Replace(s)), "\n", "\n  ")

@@ -1,0 +1,156 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/store/db"
+)
+
+// ErrUnknownJob: no such question, or its answer was taken already.
+var ErrUnknownJob = errors.New("no such summarization job")
+
+// Question is one for a host's own model.
+type Question struct {
+	Tenant string
+	SID    uuid.UUID
+	// Key is the hash of the question: asked again, it is the same job.
+	Key                       []byte
+	Summarizer, Model         string
+	System, Prompt            string
+	MaxTokens                 int
+	LeaseWithin, AnswerWithin time.Duration
+}
+
+// AskHost puts a question for a gateway to take.
+func (s *Store) AskHost(ctx context.Context, q Question) (uuid.UUID, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return uuid.Nil, err
+	}
+	got, err := s.q.AskJob(ctx, db.AskJobParams{
+		TenantID: q.Tenant, ID: id, SID: q.SID, Key: q.Key, Summarizer: q.Summarizer, Model: q.Model, System: q.System,
+		Prompt: q.Prompt, MaxTokens: int32(q.MaxTokens), LeaseSeconds: q.LeaseWithin.Seconds(), DeadlineSeconds: q.AnswerWithin.Seconds(),
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return uuid.Nil, contextengine.ErrUnknownSession
+	}
+	if err != nil {
+		return uuid.Nil, fmt.Errorf("summarization job: %w", errUnavailable(err))
+	}
+	return got, nil
+}
+
+// HostJob is a question that a gateway has leased.
+type HostJob struct {
+	ID             uuid.UUID
+	SessionKey     string
+	Model          string
+	System, Prompt string
+	MaxTokens      int
+	Deadline       time.Time
+}
+
+// LeaseHostJob gives the oldest open question of a tenant to a gateway. models,
+// if any, are those that it has. ok is false where there is none.
+func (s *Store) LeaseHostJob(ctx context.Context, tenant, owner string, models []string, lease time.Duration) (job HostJob, ok bool, err error) {
+	if models == nil {
+		models = []string{}
+	}
+	r, err := s.q.LeaseJob(ctx, db.LeaseJobParams{TenantID: tenant, Owner: &owner, Models: models, LeaseSeconds: lease.Seconds()})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return HostJob{}, false, nil
+	}
+	if err != nil {
+		return HostJob{}, false, fmt.Errorf("summarization job: %w", errUnavailable(err))
+	}
+	job = HostJob{ID: r.ID, SessionKey: r.SessionKey, Model: r.Model, System: r.System, Prompt: r.Prompt, MaxTokens: int(r.MaxTokens)}
+	if r.LeaseUntil != nil {
+		job.Deadline = *r.LeaseUntil
+	}
+	return job, true, nil
+}
+
+// HostAnswer is what a gateway's model said.
+type HostAnswer struct {
+	Text, Model, Finish       string
+	InputTokens, OutputTokens int64
+}
+
+// AnswerHostJob keeps an answer. accepted is false where there was one before.
+func (s *Store) AnswerHostJob(ctx context.Context, tenant string, id uuid.UUID, a HostAnswer) (accepted bool, err error) {
+	n, err := s.q.AnswerJob(ctx, db.AnswerJobParams{
+		TenantID: tenant, ID: id, Answer: &a.Text, Finish: &a.Finish, AnswerModel: &a.Model,
+		InputTokens: a.InputTokens, OutputTokens: a.OutputTokens,
+	})
+	return s.settled(ctx, tenant, id, n, err)
+}
+
+// FailHostJob says that a gateway's model gave no answer.
+func (s *Store) FailHostJob(ctx context.Context, tenant string, id uuid.UUID, reason string) (accepted bool, err error) {
+	n, err := s.q.FailJob(ctx, db.FailJobParams{TenantID: tenant, ID: id, Error: &reason})
+	return s.settled(ctx, tenant, id, n, err)
+}
+
+func (s *Store) settled(ctx context.Context, tenant string, id uuid.UUID, n int64, err error) (bool, error) {
+	if err != nil {
+		return false, fmt.Errorf("summarization job: %w", errUnavailable(err))
+	}
+	if n > 0 {
+		return true, nil
+	}
+	known, err := s.q.JobExists(ctx, db.JobExistsParams{TenantID: tenant, ID: id})
+	if err != nil {
+		return false, readErr("summarization job", err)
+	}
+	if !known {
+		return false, ErrUnknownJob
+	}
+	return false, nil
+}
+
+// HostJobState is how a question stands.
+type HostJobState struct {
+	Answered, Failed bool
+	// Unclaimed: no gateway took it in time.
+	Unclaimed bool
+	Answer    HostAnswer
+	Err       string
+}
+
+// HostJob reads how a question stands; ErrUnknownJob once it is gone.
+func (s *Store) HostJob(ctx context.Context, tenant string, id uuid.UUID) (HostJobState, error) {
+	r, err := s.q.ReadJob(ctx, db.ReadJobParams{TenantID: tenant, ID: id})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return HostJobState{}, ErrUnknownJob
+	}
+	if err != nil {
+		return HostJobState{}, readErr("summarization job", err)
+	}
+	return HostJobState{
+		Answered: r.State == "answered", Failed: r.State == "failed", Unclaimed: r.Unclaimed, Err: deref(r.Error),
+		Answer: HostAnswer{
+			Text: deref(r.Answer), Model: deref(r.AnswerModel), Finish: deref(r.Finish),
+			InputTokens: r.InputTokens, OutputTokens: r.OutputTokens,
+		},
+	}, nil
+}
+
+// DropHostJob forgets a question, and those of all tenants that nobody came
+// back for.
+func (s *Store) DropHostJob(ctx context.Context, tenant string, id uuid.UUID) error {
+	err := s.q.DropJob(ctx, db.DropJobParams{TenantID: tenant, ID: id})
+	if err == nil {
+		err = s.q.DropOldJobs(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("summarization job: %w", errUnavailable(err))
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+-- name: AskJob :one
+-- Puts a question, or finds it: the same question of a session has one job. One
+-- that failed or ran out waits again.
+INSERT INTO summarization_jobs AS j (tenant_id, id, sid, key, summarizer, model, system, prompt, max_tokens, lease_by, deadline)
+SELECT @tenant_id, @id, @sid, @key, @summarizer, @model, @system, @prompt, @max_tokens,
+       now() + make_interval(secs => @lease_seconds::double precision), now() + make_interval(secs => @deadline_seconds::double precision)
+WHERE EXISTS (SELECT FROM sessions s WHERE s.tenant_id = @tenant_id AND s.sid = @sid)
+ON CONFLICT (tenant_id, sid, key) DO UPDATE
+SET state = CASE WHEN j.state = 'failed' THEN 'waiting' ELSE j.state END,
+    error = CASE WHEN j.state = 'failed' THEN NULL ELSE j.error END,
+    lease_by = excluded.lease_by, deadline = excluded.deadline
+RETURNING j.id;
+
+-- name: LeaseJob :one
+-- The oldest question that nobody works on, for one gateway and for a while.
+UPDATE summarization_jobs j
+SET state = 'leased', owner = @owner, leases = j.leases + 1,
+    lease_until = least(j.deadline, now() + make_interval(secs => @lease_seconds::double precision))
+FROM (
+    SELECT x.tenant_id, x.id FROM summarization_jobs x
+    WHERE x.tenant_id = @tenant_id AND x.state IN ('waiting', 'leased') AND x.deadline > now()
+      AND (x.state = 'waiting' OR x.lease_until <= now())
+      AND (x.model = '' OR cardinality(@models::text[]) = 0 OR x.model = ANY (@models::text[]))
+    ORDER BY x.created_at LIMIT 1
+    FOR UPDATE SKIP LOCKED
+) due
+WHERE j.tenant_id = due.tenant_id AND j.id = due.id
+RETURNING j.id, j.model, j.system, j.prompt, j.max_tokens, j.lease_until,
+    (SELECT s.session_key FROM sessions s WHERE s.tenant_id = j.tenant_id AND s.sid = j.sid) AS session_key;
+
+-- name: AnswerJob :execrows
+-- The first answer counts, even one that comes after its lease.
+UPDATE summarization_jobs
+SET state = 'answered', answer = @answer, finish = @finish, answer_model = @answer_model,
+    input_tokens = @input_tokens, output_tokens = @output_tokens
+WHERE tenant_id = @tenant_id AND id = @id AND state IN ('waiting', 'leased');
+
+-- name: FailJob :execrows
+UPDATE summarization_jobs SET state = 'failed', error = @error
+WHERE tenant_id = @tenant_id AND id = @id AND state IN ('waiting', 'leased');
+
+-- name: JobExists :one
+SELECT EXISTS (SELECT FROM summarization_jobs WHERE tenant_id = @tenant_id AND id = @id);
+
+-- name: ReadJob :one
+SELECT state, answer, finish, answer_model, input_tokens, output_tokens, error,
+       (state = 'waiting' AND lease_by <= now()
+        OR state = 'leased' AND lease_until + (lease_by - created_at) <= now())::boolean AS unclaimed
+FROM summarization_jobs WHERE tenant_id = @tenant_id AND id = @id;
+
+-- name: DropJob :exec
+DELETE FROM summarization_jobs WHERE tenant_id = @tenant_id AND id = @id;
+
+-- name: DropOldJobs :exec
+-- Questions that nobody came back for.
+DELETE FROM summarization_jobs WHERE deadline < now() - interval '1 day';
+
