@@ -42,7 +42,12 @@ func (a *App) makeEngines(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	set, err := a.makeSummarizers()
+	if err != nil {
+		return err
+	}
 	cfg := engine.Config{
+		Summarizers: set, Parallel: a.cfg.SummaryParallel, LastResortAfter: a.cfg.LastResortAfter,
 		Log: a.store, Notifier: worker.NewNotifier(publisher),
 		Policy: compact.Policy{
 			Threshold: a.cfg.CompactionThreshold, SoftThreshold: 0.8 * a.cfg.CompactionThreshold,

@@ -103,7 +103,7 @@ var rules = []rule{
 	{
 		// enginetest is for the tests of engines, as net/http/httptest is for servers.
 		name: "test helpers", from: []string{"./cmd", "./contextengine", "./host"}, except: []string{"./contextengine/enginetest"}, deep: true,
-		not: []string{"testing", "./internal/testdb", "./internal/bus/bustest", "pgregory.net/rapid", "github.com/google/go-cmp"},
+		not: []string{"testing", "./internal/testdb", "./internal/bus/bustest", "./internal/compact/summarize/llmtest", "pgregory.net/rapid", "github.com/google/go-cmp"},
 		why: "the program carries no test code",
 	},
 }

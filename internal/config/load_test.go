@@ -77,7 +77,7 @@ func TestEveryOptionCanBeSetByEachOfTheFour(t *testing.T) {
 				"flag":        input(t, "", nil, "--"+o.Name+"="+want),
 			} {
 				_, settings, err := Load(in)
-				if err != nil && !strings.Contains(err.Error(), "one needs the other") {
+				if err != nil && !strings.Contains(err.Error(), "one needs the other") && !strings.Contains(err.Error(), "no summarizer is named") {
 					t.Fatalf("%s: %v", from, err)
 				}
 				for _, s := range settings {
@@ -93,6 +93,12 @@ func TestEveryOptionCanBeSetByEachOfTheFour(t *testing.T) {
 // sample is a value of the option's type that is not its default.
 func sample(o Option) string {
 	var c Config
+	if s, ok := map[string]string{
+		"summarizers": "a=openai:m@http://127.0.0.1:1/v1,b=extractive", "summarizer-tenants": "t=a+b",
+		"summarizer-prices": "a=1/2", "summarizer-limits": "a=3",
+	}[o.Name]; ok {
+		return s
+	}
 	switch kind := o.bind(&c).Type(); kind {
 	case "bool":
 		return "true"

@@ -63,9 +63,9 @@ func (c *Compactor) Compact(ctx context.Context, p contextengine.CompactParams) 
 	defer done()
 	for try, epoch := 1, before.Epoch; ; try++ {
 		res, err := c.run(ctx, p, epoch, false)
-		if step, ok := errors.AsType[*compact.StepError](err); ok && ctx.Err() == nil {
-			// Nobody's fault here, and nothing has changed: it is an answer.
-			return contextengine.CompactResult{Reason: "no summary: " + step.Err.Error(), Epoch: epoch}, nil
+		if why, ok := unwritten(err); ok && ctx.Err() == nil {
+			// The models' fault, and nothing has changed: it is an answer.
+			return contextengine.CompactResult{Reason: why, Epoch: epoch}, nil
 		}
 		conflict, ok := errors.AsType[*contextengine.EpochConflictError](err)
 		if !ok {
@@ -82,6 +82,17 @@ func (c *Compactor) Compact(ctx context.Context, p contextengine.CompactParams) 
 		}
 		epoch = v.Epoch
 	}
+}
+
+// unwritten tells that the summarizers were asked as often as they are, and why
+// none gave a summary.
+func unwritten(err error) (why string, ok bool) {
+	step, ok := errors.AsType[*compact.StepError](err)
+	var final interface{ Final() bool }
+	if !ok || !errors.As(step.Err, &final) || !final.Final() {
+		return "", false
+	}
+	return "no summary: " + step.Err.Error(), true
 }
 
 // Owed pays a session's debt, if there is anything to gain. It answers with an

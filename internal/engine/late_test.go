@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/store"
 )
 
 func call(ids ...string) string {

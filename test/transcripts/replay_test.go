@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/store"
 )
 
 // TestReplay gives each transcript to a node as it happened, a model call at a

@@ -62,7 +62,7 @@ func (c *Client) Parameters() string { return "anthropic messages " + c.cfg.Mode
 // without.
 func (c *Client) Complete(ctx context.Context, call llm.Call) (llm.Reply, error) {
 	params := anthropic.MessageNewParams{
-		Model: anthropic.Model(c.cfg.Model), MaxTokens: int64(call.MaxTokens),
+		Model: c.cfg.Model, MaxTokens: int64(call.MaxTokens),
 		System:   []anthropic.TextBlockParam{{Text: call.System}},
 		Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(call.User))},
 	}
@@ -85,7 +85,7 @@ func (c *Client) whole(ctx context.Context, params anthropic.MessageNewParams) (
 	}
 	u := res.Usage
 	reply := llm.Reply{
-		Model: string(res.Model), Finish: finish(res.StopReason), OutputTokens: u.OutputTokens,
+		Model: res.Model, Finish: finish(res.StopReason), OutputTokens: u.OutputTokens,
 		InputTokens: u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens,
 	}
 	for _, b := range res.Content {
@@ -101,7 +101,7 @@ func (c *Client) stream(ctx context.Context, params anthropic.MessageNewParams) 
 	w := llm.NewWatch(ctx, c.cfg.Idle)
 	defer w.Stop()
 	s := c.messages.NewStreaming(w.Context(), params)
-	defer s.Close() //nolint:errcheck // it was read to its end, or is given up
+	defer s.Close()
 	var text strings.Builder
 	var reason anthropic.StopReason
 	ended := false
@@ -110,7 +110,7 @@ func (c *Client) stream(ctx context.Context, params anthropic.MessageNewParams) 
 		streams = true
 		switch e := s.Current().AsAny().(type) {
 		case anthropic.MessageStartEvent:
-			reply.Model = string(e.Message.Model)
+			reply.Model = e.Message.Model
 			u := e.Message.Usage
 			reply.InputTokens = u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens
 			reply.OutputTokens = u.OutputTokens

@@ -136,7 +136,7 @@ func key(model string, call llm.Call) []byte {
 		fmt.Fprintf(h, "%d:%s", len(s), s)
 	}
 	var n [8]byte
-	binary.BigEndian.PutUint64(n[:], uint64(call.MaxTokens)) //nolint:gosec // a positive number of tokens
+	binary.BigEndian.PutUint64(n[:], uint64(call.MaxTokens))
 	h.Write(n[:])
 	return h.Sum(nil)
 }

@@ -229,7 +229,7 @@ func parts(w http.ResponseWriter, r *http.Request, reply Reply, send func(string
 		return false
 	case reply.Cut:
 		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
-			conn.Close() //nolint:errcheck // that is the point
+			conn.Close()
 		}
 		return false
 	}

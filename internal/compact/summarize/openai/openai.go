@@ -113,7 +113,7 @@ func (c *Client) stream(ctx context.Context, params openai.ChatCompletionNewPara
 	defer w.Stop()
 	params.StreamOptions = openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)}
 	s := c.chat.NewStreaming(w.Context(), params)
-	defer s.Close() //nolint:errcheck // it was read to its end, or is given up
+	defer s.Close()
 	var text, refusal strings.Builder
 	var reason string
 	for s.Next() {

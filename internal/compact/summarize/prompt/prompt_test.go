@@ -53,7 +53,7 @@ func TestGolden(t *testing.T) {
 			got := "version " + prompt.Version + "\n\n" + p.System + "\n----\n" + p.User
 			path := filepath.Join("testdata", name+".golden")
 			if *update {
-				if err := os.WriteFile(path, []byte(got), 0o644); err != nil { //nolint:gosec // a file of the repository
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
