@@ -1,10 +1,11 @@
 -- name: AskJob :one
 -- Puts a question, or finds it: the same question of a session has one job. One
--- that failed or ran out waits again.
+-- that failed waits again. It leaves nothing behind for a session that is gone.
 INSERT INTO summarization_jobs AS j (tenant_id, id, sid, key, summarizer, model, system, prompt, max_tokens, lease_by, deadline)
 SELECT @tenant_id, @id, @sid, @key, @summarizer, @model, @system, @prompt, @max_tokens,
        now() + make_interval(secs => @lease_seconds::double precision), now() + make_interval(secs => @deadline_seconds::double precision)
-WHERE EXISTS (SELECT FROM sessions s WHERE s.tenant_id = @tenant_id AND s.sid = @sid)
+FROM sessions s WHERE s.tenant_id = @tenant_id AND s.sid = @sid
+FOR KEY SHARE
 ON CONFLICT (tenant_id, sid, key) DO UPDATE
 SET state = CASE WHEN j.state = 'failed' THEN 'waiting' ELSE j.state END,
     error = CASE WHEN j.state = 'failed' THEN NULL ELSE j.error END,

@@ -55,7 +55,8 @@ const askJob = `-- name: AskJob :one
 INSERT INTO summarization_jobs AS j (tenant_id, id, sid, key, summarizer, model, system, prompt, max_tokens, lease_by, deadline)
 SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9,
        now() + make_interval(secs => $10::double precision), now() + make_interval(secs => $11::double precision)
-WHERE EXISTS (SELECT FROM sessions s WHERE s.tenant_id = $1 AND s.sid = $3)
+FROM sessions s WHERE s.tenant_id = $1 AND s.sid = $3
+FOR KEY SHARE
 ON CONFLICT (tenant_id, sid, key) DO UPDATE
 SET state = CASE WHEN j.state = 'failed' THEN 'waiting' ELSE j.state END,
     error = CASE WHEN j.state = 'failed' THEN NULL ELSE j.error END,
@@ -78,12 +79,13 @@ type AskJobParams struct {
 }
 
 // Puts a question, or finds it: the same question of a session has one job. One
-// that failed or ran out waits again.
+// that failed waits again. It leaves nothing behind for a session that is gone.
 //
 //	INSERT INTO summarization_jobs AS j (tenant_id, id, sid, key, summarizer, model, system, prompt, max_tokens, lease_by, deadline)
 //	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9,
 //	       now() + make_interval(secs => $10::double precision), now() + make_interval(secs => $11::double precision)
-//	WHERE EXISTS (SELECT FROM sessions s WHERE s.tenant_id = $1 AND s.sid = $3)
+//	FROM sessions s WHERE s.tenant_id = $1 AND s.sid = $3
+//	FOR KEY SHARE
 //	ON CONFLICT (tenant_id, sid, key) DO UPDATE
 //	SET state = CASE WHEN j.state = 'failed' THEN 'waiting' ELSE j.state END,
 //	    error = CASE WHEN j.state = 'failed' THEN NULL ELSE j.error END,
