@@ -2,9 +2,11 @@ package summarizers
 
 import (
 	"context"
+	"errors"
 
 	"github.com/engined/engined/internal/compact/summarize"
 	"github.com/engined/engined/internal/compact/summarize/chain"
+	"github.com/engined/engined/internal/compact/summarize/hosted"
 	"github.com/engined/engined/internal/store"
 )
 
@@ -32,7 +34,7 @@ func (g gate) Leave(ctx context.Context, tenant, summarizer string, used summari
 		spent.Failed = 1
 		if f.Fault.OfProvider() || f.Fault == summarize.FaultAbandoned {
 			failure = &store.GateFailure{
-				Fault: string(f.Fault), Err: f.Error(), Wait: f.RetryAfter, Abandoned: f.Fault == summarize.FaultAbandoned,
+				Fault: string(f.Fault), Err: reason(f), Wait: f.RetryAfter, Abandoned: f.Fault == summarize.FaultAbandoned,
 				// A wrong key will be as wrong the next time, and who asks to be left
 				// alone for a time is.
 				AtOnce: f.Fault == summarize.FaultAccess || f.RetryAfter > 0,
@@ -40,4 +42,13 @@ func (g gate) Leave(ctx context.Context, tenant, summarizer string, used summari
 		}
 	}
 	return g.set.cfg.Store.LeaveGate(ctx, tenant, summarizer, spent, failure, g.set.cfg.Gate)
+}
+
+// reason is what is kept of a failure beyond its session: nothing that a gateway
+// said in words of its own.
+func reason(f *summarize.Failure) string {
+	if _, ok := errors.AsType[*hosted.ReportedError](f.Err); ok {
+		return "the gateway reports a failure"
+	}
+	return f.Error()
 }

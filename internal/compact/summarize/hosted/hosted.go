@@ -65,6 +65,12 @@ var (
 	errLate      = errors.New("no gateway answered in time")
 )
 
+// ReportedError is a failure as a gateway tells it. Its reason may hold anything
+// and stays with the session.
+type ReportedError struct{ Reason string }
+
+func (e *ReportedError) Error() string { return fmt.Sprintf("the gateway reports: %.200s", e.Reason) }
+
 // Complete implements llm.Client. When the caller leaves, the question stays:
 // who asks it again, perhaps another worker, finds its answer.
 func (c *Client) Complete(ctx context.Context, call llm.Call) (llm.Reply, error) {
@@ -107,7 +113,7 @@ func (c *Client) done(ctx context.Context, id string, s State) (llm.Reply, error
 		return llm.Reply{}, lost(err)
 	}
 	if s.Failed != "" {
-		return llm.Reply{}, &summarize.Failure{Fault: summarize.FaultDown, Err: fmt.Errorf("the gateway reports: %.200s", s.Failed)}
+		return llm.Reply{}, &summarize.Failure{Fault: summarize.FaultDown, Err: &ReportedError{Reason: s.Failed}}
 	}
 	return s.Reply, nil
 }
