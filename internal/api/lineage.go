@@ -16,7 +16,8 @@ type Lineage struct {
 
 // Relative is the other end of a descent.
 type Relative struct {
-	SessionKey string `json:"sessionKey"`
+	// SessionKey is absent for a parent that was erased.
+	SessionKey string `json:"sessionKey,omitempty"`
 	Kind       string `json:"kind" enum:"fork,subagent"`
 	// ContextMode is a sub-agent's.
 	ContextMode string `json:"contextMode,omitempty" enum:"isolated,fork"`

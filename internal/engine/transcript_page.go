@@ -128,6 +128,9 @@ func (pg *page) derive() {
 
 // take stores the page.
 func (pg *page) take(ctx context.Context) error {
+	if err := pg.skipInherited(ctx); err != nil {
+		return err
+	}
 	if err := pg.identify(ctx); err != nil {
 		return err
 	}

@@ -117,6 +117,9 @@ type paths struct {
 	all  []store.TreeMessage
 	by   map[int64]*store.TreeMessage
 	show map[int64]bool // on the active path afterwards
+	// inherited is the part of the path that a fork has from its ancestors; their
+	// messages are not in all.
+	inherited []events.Range
 }
 
 func (w *run) paths(ctx context.Context) (*paths, error) {
@@ -125,10 +128,16 @@ func (w *run) paths(ctx context.Context) (*paths, error) {
 		return nil, err
 	}
 	p := &paths{all: all, by: make(map[int64]*store.TreeMessage, len(all)), show: make(map[int64]bool, len(all))}
+	line := w.tx.State.Line
+	for _, r := range w.tx.State.Path {
+		if r.From <= line.Base() {
+			p.inherited = append(p.inherited, events.Range{From: r.From, To: min(r.To, line.Base())})
+		}
+	}
 	for i := range all {
 		m := &all[i]
 		p.by[m.Seq] = m
-		if w.tx.State.OnPath(m.Seq) {
+		if w.tx.State.OnPath(line.Place(m.Seq)) {
 			p.show[m.Seq] = true
 		}
 	}
@@ -257,10 +266,15 @@ type stepCause struct {
 
 // step commits an epoch whose path is what p shows.
 func (w *run) step(ctx context.Context, p *paths, c stepCause) error {
-	at := w.tx.Session.Head + 1
+	line := w.tx.State.Line
+	at := line.Place(w.tx.Session.Head + 1)
 	next := w.tx.State
-	next.Path = nil
+	next.Path = slices.Clone(p.inherited)
 	var leaf, offset, total int64
+	if len(p.inherited) > 0 {
+		leaf, offset = forkedSeq, line[len(line)-1].Offset
+		total = offset - w.tx.State.FloorOffset
+	}
 	open := false // the last range goes on over messages that are shown
 	for i := range p.all {
 		m := &p.all[i]
@@ -269,9 +283,9 @@ func (w *run) step(ctx context.Context, p *paths, c stepCause) error {
 			continue
 		}
 		if open {
-			next.Path[len(next.Path)-1].To = m.Seq
+			next.Path[len(next.Path)-1].To = line.Place(m.Seq)
 		} else {
-			next.Path = append(next.Path, events.Range{From: m.Seq, To: m.Seq})
+			next.Path = append(next.Path, events.Range{From: line.Place(m.Seq), To: line.Place(m.Seq)})
 		}
 		open = true
 		leaf, offset, total = m.Seq, max(offset, m.Offset), total+int64(m.Tokens)

@@ -85,6 +85,7 @@ func (w *run) reset(ctx context.Context, e *placed) error {
 	for _, seq := range w.tree.Seqs() {
 		own[seq] = true
 	}
+	p.inherited = nil
 	for seq := range p.show {
 		p.show[seq] = p.show[seq] && first > 0 && seq >= first && !own[seq]
 	}

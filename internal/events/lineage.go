@@ -7,7 +7,7 @@ const CauseAncestor Cause = "ancestor-erased"
 // its parent it reads there.
 type ForkedBody struct {
 	ParentSID        SID    `json:"parentSid"`
-	ParentSessionKey string `json:"parentSessionKey"`
+	ParentSessionKey string `json:"parentSessionKey,omitempty"`
 	// AtSeq is the parent's head at the point of the fork.
 	AtSeq int64 `json:"atSeq"`
 	// Inherited is the number of places before the fork's own seq 1.
@@ -19,7 +19,7 @@ type ForkedBody struct {
 type SubagentPreparedBody struct {
 	PreparationID    string `json:"preparationId"`
 	ParentSID        SID    `json:"parentSid"`
-	ParentSessionKey string `json:"parentSessionKey"`
+	ParentSessionKey string `json:"parentSessionKey,omitempty"`
 	ContextMode      string `json:"contextMode"`
 	// ParentSeq is the parent's head then.
 	ParentSeq int64 `json:"parentSeq"`

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -68,6 +69,74 @@ func (s *Store) dropAncestor(ctx context.Context, q *db.Queries, tenant, key str
 		Events: []NewEvent{{Type: events.AncestorErased, Body: body}}, State: next,
 		LeafSeq: cur.LeafSeq, LeafOffset: cur.LeafOffset, HoldOffset: cur.HoldOffset, PaysDebt: true,
 	})
+}
+
+// forgetAncestor makes all that descend from a buried session forget it. No fork
+// can be made of it any more, so what is listed is all there is; a sweep that goes
+// on where another broke off finds what is left.
+func (s *Store) forgetAncestor(ctx context.Context, tenant string, sid uuid.UUID) error {
+	heirs, err := s.Inheritors(ctx, tenant, sid)
+	if err != nil {
+		return err
+	}
+	for _, h := range heirs {
+		// One that is being erased itself has nothing left to forget.
+		if _, err := s.DropAncestor(ctx, tenant, h.Key, sid); err != nil && !isUnknown(err) {
+			return err
+		}
+	}
+	for {
+		children, err := s.q.ChildrenKnowing(ctx, db.ChildrenKnowingParams{TenantID: tenant, ParentSID: sid, MaxRows: eraseBatch})
+		if err != nil {
+			return readErr("lineage", err)
+		}
+		for _, c := range children {
+			if err := s.forgetParentKey(ctx, tenant, c.SessionKey, c.SID); err != nil {
+				return err
+			}
+		}
+		if len(children) < eraseBatch {
+			return nil
+		}
+	}
+}
+
+// forgetParentKey takes the parent's key, which may name a person, out of the
+// events that begin a child's log.
+func (s *Store) forgetParentKey(ctx context.Context, tenant, key string, sid uuid.UUID) error {
+	return errUnavailable(pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		q := s.q.WithTx(tx)
+		if err := q.LockSession(ctx, db.LockSessionParams{TenantID: tenant, SessionKey: key}); err != nil {
+			return fmt.Errorf("lock: %w", err)
+		}
+		rewrite := func(t events.Type, body any, forget func()) error {
+			r, err := q.NewestOfType(ctx, db.NewestOfTypeParams{TenantID: tenant, SID: sid, Type: int16(t), Upto: 2})
+			if errors.Is(err, pgx.ErrNoRows) {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("events: %w", err)
+			}
+			if err := json.Unmarshal(r.Body, body); err != nil {
+				return fmt.Errorf("event %d: %w", r.Seq, err)
+			}
+			forget()
+			raw, err := json.Marshal(body)
+			if err != nil {
+				return err
+			}
+			return q.RewriteEvent(ctx, db.RewriteEventParams{TenantID: tenant, SID: sid, Seq: r.Seq, Body: raw})
+		}
+		var forked events.ForkedBody
+		if err := rewrite(events.Forked, &forked, func() { forked.ParentSessionKey = "" }); err != nil {
+			return err
+		}
+		var prepared events.SubagentPreparedBody
+		if err := rewrite(events.SubagentPrepared, &prepared, func() { prepared.ParentSessionKey = "" }); err != nil {
+			return err
+		}
+		return q.ForgetParentKey(ctx, db.ForgetParentKeyParams{TenantID: tenant, SID: sid})
+	}))
 }
 
 // forgetInStates takes an ancestor out of every recorded state.

@@ -173,6 +173,9 @@ func (s *Store) empty(ctx context.Context, tenant string, e Erasure) Erasure {
 }
 
 func (s *Store) emptyGrave(ctx context.Context, tenant string, sid uuid.UUID) (map[string]int64, error) {
+	if err := s.forgetAncestor(ctx, tenant, sid); err != nil {
+		return nil, fmt.Errorf("forks: %w", err)
+	}
 	tables, err := s.q.SessionTables(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("tables: %w", errUnavailable(err))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/engined/engined/internal/events"
@@ -148,10 +149,18 @@ func (t *LaneTx) read(ctx context.Context) error {
 
 // Entries are the events that any of the ids names.
 func (t *LaneTx) Entries(ctx context.Context, ids []string) ([]KnownEntry, error) {
-	if !t.Exists || len(ids) == 0 {
+	if !t.Exists {
 		return nil, nil
 	}
-	p := db.KeysBetweenParams{TenantID: t.tenant, SID: t.Session.SID, Kind: int16(HostEntryKey)}
+	return t.EntriesOf(ctx, t.Session.SID, ids)
+}
+
+// EntriesOf is Entries of another session, an ancestor of this one.
+func (t *LaneTx) EntriesOf(ctx context.Context, sid uuid.UUID, ids []string) ([]KnownEntry, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	p := db.KeysBetweenParams{TenantID: t.tenant, SID: sid, Kind: int16(HostEntryKey)}
 	for _, id := range ids {
 		p.First = append(p.First, append([]byte(id), entrySep))
 		p.Past = append(p.Past, append([]byte(id), entrySep+1))

@@ -47,6 +47,50 @@ func (q *Queries) AddLineage(ctx context.Context, arg AddLineageParams) error {
 	return err
 }
 
+const childrenKnowing = `-- name: ChildrenKnowing :many
+SELECT l.sid, s.session_key FROM lineage l
+JOIN sessions s ON s.tenant_id = l.tenant_id AND s.sid = l.sid
+WHERE l.tenant_id = $1 AND l.parent_sid = $2 AND l.parent_key <> ''
+ORDER BY l.sid LIMIT $3::integer
+`
+
+type ChildrenKnowingParams struct {
+	TenantID  string
+	ParentSID uuid.UUID
+	MaxRows   int32
+}
+
+type ChildrenKnowingRow struct {
+	SID        uuid.UUID
+	SessionKey string
+}
+
+// Children that still name their parent.
+//
+//	SELECT l.sid, s.session_key FROM lineage l
+//	JOIN sessions s ON s.tenant_id = l.tenant_id AND s.sid = l.sid
+//	WHERE l.tenant_id = $1 AND l.parent_sid = $2 AND l.parent_key <> ''
+//	ORDER BY l.sid LIMIT $3::integer
+func (q *Queries) ChildrenKnowing(ctx context.Context, arg ChildrenKnowingParams) ([]ChildrenKnowingRow, error) {
+	rows, err := q.db.Query(ctx, childrenKnowing, arg.TenantID, arg.ParentSID, arg.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ChildrenKnowingRow{}
+	for rows.Next() {
+		var i ChildrenKnowingRow
+		if err := rows.Scan(&i.SID, &i.SessionKey); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const childrenOf = `-- name: ChildrenOf :many
 SELECT l.tenant_id, l.sid, l.parent_sid, l.parent_key, l.kind, l.at_seq, l.preparation_id, l.expires_at, l.end_reason, l.ended_at, l.created_at, s.session_key FROM lineage l
 JOIN sessions s ON s.tenant_id = l.tenant_id AND s.sid = l.sid
@@ -205,6 +249,23 @@ func (q *Queries) ExpiredChildren(ctx context.Context, arg ExpiredChildrenParams
 		return nil, err
 	}
 	return items, nil
+}
+
+const forgetParentKey = `-- name: ForgetParentKey :exec
+UPDATE lineage SET parent_key = '' WHERE tenant_id = $1 AND sid = $2
+`
+
+type ForgetParentKeyParams struct {
+	TenantID string
+	SID      uuid.UUID
+}
+
+// ForgetParentKey
+//
+//	UPDATE lineage SET parent_key = '' WHERE tenant_id = $1 AND sid = $2
+func (q *Queries) ForgetParentKey(ctx context.Context, arg ForgetParentKeyParams) error {
+	_, err := q.db.Exec(ctx, forgetParentKey, arg.TenantID, arg.SID)
+	return err
 }
 
 const forgetSession = `-- name: ForgetSession :exec
