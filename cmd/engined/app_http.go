@@ -14,6 +14,7 @@ import (
 
 	"github.com/engined/engined/internal/api"
 	"github.com/engined/engined/internal/engine"
+	"github.com/engined/engined/internal/retrieval"
 )
 
 // listen binds the port of a node, or of a worker's health.
@@ -57,7 +58,7 @@ func (a *App) serveHTTP(listener net.Listener) error {
 		// An exposed node without keys was asked for, and has names that only
 		// its network knows.
 		Local: a.open() && !a.cfg.Exposed(), LocalNames: []string{host},
-		Engine: a.upkeep, Steps: a.slot, Branches: a.slot, Log: a.store, Lives: a.store, Auth: api.RingAuth(a.keys.Who),
+		Engine: a.upkeep, Steps: a.slot, Branches: a.slot, Log: a.store, Search: retrieval.NewSearcher(a.store, a.indexer()), Lives: a.store, Auth: api.RingAuth(a.keys.Who),
 		Ready: a.ready, Engines: a.engineList, ClearQuarantine: a.engines.ClearQuarantine,
 		Timeout: a.cfg.RequestTimeout, CompactTimeout: a.cfg.CompactTimeout + compactMargin,
 		Limits: api.Limits{

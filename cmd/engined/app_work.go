@@ -15,6 +15,7 @@ import (
 	"github.com/engined/engined/internal/config"
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/message"
+	"github.com/engined/engined/internal/retrieval"
 	"github.com/engined/engined/internal/store"
 	"github.com/engined/engined/internal/window"
 	"github.com/engined/engined/internal/worker"
@@ -162,6 +163,7 @@ func (a *App) startWorker(context.Context) error {
 		Debts: a.store, Bus: a.bus, Compactor: a.slot, Concurrency: a.cfg.WorkerConcurrency,
 		SweepInterval: a.cfg.SweepInterval, SweepLease: a.cfg.SweepLease,
 		Eraser: a.store, Retention: store.Retention{Age: a.cfg.RetentionAge, Idle: a.cfg.RetentionIdle},
+		Indexer: a.indexer(), IndexInterval: a.cfg.IndexInterval,
 		Consume: bus.ConsumeOptions{AckWait: a.cfg.AckWait},
 		Name:    fmt.Sprintf("%s-%d", host, os.Getpid()), Logger: a.log,
 	})
@@ -172,3 +174,6 @@ func (a *App) startWorker(context.Context) error {
 	a.onClose("worker", w.Stop)
 	return nil
 }
+
+// indexer writes the search index, in the worker's loop and when a search asks.
+func (a *App) indexer() *retrieval.Indexer { return retrieval.NewIndexer(a.store, a.log) }

@@ -37,6 +37,10 @@ var answers = map[string]string{
 		`{"id":0,"level":1,"covers":[{"from":1,"to":40}],"sourceTokens":9000,"maxTokens":1200},{"id":1,"level":2,"covers":[{"from":1,"to":40},{"from":44,"to":90}],"sourceTokens":2400,"maxTokens":800}]}}}`,
 	"GET /v1/sessions/dry":                 `{"sessionKey":"dry"}`,
 	"POST /v1/sessions/agent:main/compact": `{"ok":true,"compacted":true,"result":{"tokensBefore":98765,"tokensAfter":43210},"epoch":4}`,
+	"GET /v1/search": `{"hits":[
+{"sessionKey":"agent:main","seq":7,"role":"toolResult","kind":"toolResult","tool":"bash","epoch":2,"at":"2026-01-02T11:58:00Z","active":true,"snippet":"…a\u001b[1m  b 静默\nis it","marks":[{"start":10,"end":12}],"score":1.5},
+{"sessionKey":"日本/語","seq":1230,"role":"summary","kind":"summary","epoch":3,"at":"2025-12-30T12:00:00Z","active":false,"snippet":"needle","marks":[{"start":0,"end":6},{"start":4,"end":99}],"score":1}],
+"next":"more","partial":false,"index":{"current":false}}`,
 	"GET /v1/engines": `{"serving":"legacy","engines":[{"id":"legacy","owner":"core","name":"engined legacy","version":"1"},{"id":"lossless","owner":"core","name":"engined lossless","version":"1","ownsCompaction":true},` +
 		`{"id":"x","owner":"remote:acme","name":"X","slot":"contextEngine","quarantine":"panic: oh\u001b[1m no"}],` +
 		`"quarantines":[{"engineId":"x","operation":"assemble","reason":"panic: oh\u001b[1m no","failedAt":"2026-01-02T11:58:00Z","owner":"remote:acme"}]}`,
@@ -70,6 +74,8 @@ func TestListings(t *testing.T) {
 		"window":         {"window", "agent:main", "--budget", "1000"},
 		"window-explain": {"window", "agent:main", "--budget", "1000", "--explain"},
 		"window-json":    {"window", "agent:main", "--budget", "1000", "--json"},
+		"grep":           {"grep", "静默", "--limit", "2", "--session", "agent:main"},
+		"grep-json":      {"grep", "x", "--limit", "2", "--json"},
 		"compact":        {"compact", "agent:main", "--force"},
 		"compact-dry":    {"compact", "dry", "--dry-run"},
 		"engines":        {"engines"},

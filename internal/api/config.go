@@ -119,6 +119,8 @@ type Config struct {
 	Transcripts Transcripts
 	// Lives serves leases and erasures; nil refuses them.
 	Lives Lives
+	// Search answers /v1/search; nil has none.
+	Search Searcher
 	// Auth names who a request comes from.
 	Auth Auth
 	// Local refuses requests whose Host is neither a loopback address, localhost

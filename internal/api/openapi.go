@@ -43,6 +43,7 @@ func document(ops []*operation, limits Limits) ([]byte, error) {
 			{Name: tagTurns, Description: "What a host writes."},
 			{Name: tagWindows, Description: "What the model sees."},
 			{Name: tagSessions, Description: "What is stored."},
+			{Name: tagSearch, Description: "Everything that was said, compacted or not."},
 			{Name: tagFeed, Description: "All of a tenant's events."},
 			{Name: tagNode, Description: "The node itself."},
 		},

@@ -53,6 +53,7 @@ const (
 	tagWindows  = "Windows"
 	tagSessions = "Sessions"
 	tagFeed     = "Feed"
+	tagSearch   = "Search"
 	tagNode     = "Node"
 )
 
@@ -63,7 +64,7 @@ func operations() []*operation {
 	var ops []*operation
 	for _, part := range [][]*operation{
 		turnOperations(), transcriptOperations(), windowOperations(), stepOperations(), branchOperations(), sessionOperations(), lifeOperations(), eventOperations(),
-		summaryOperations(), feedOperations(), nodeOperations(),
+		summaryOperations(), searchOperations(), feedOperations(), nodeOperations(),
 	} {
 		ops = append(ops, part...)
 	}

@@ -41,7 +41,7 @@ var rules = []rule{
 		why: "only bus speaks to NATS; others declare the interface they need",
 	},
 	{
-		name: "purity", from: []string{"./internal/events", "./internal/message", "./internal/tokens", "./internal/window", "./internal/hostlog"}, deep: true,
+		name: "purity", from: []string{"./internal/events", "./internal/message", "./internal/tokens", "./internal/window", "./internal/hostlog", "./internal/search"}, deep: true,
 		not: []string{
 			"github.com/jackc", "github.com/nats-io", "github.com/pressly", "database/sql",
 			"net", "net/http", "os/exec", "log/slog", "math/rand",
@@ -71,6 +71,12 @@ var rules = []rule{
 		name: "store", from: []string{"./internal/store"}, deep: true,
 		not: []string{"./internal/engine", "./internal/compact", "./internal/bus", "./internal/worker", "./internal/api", "./cmd"},
 		why: "storage serves the engines and does not know them",
+	},
+	{name: "search", from: []string{"./internal/search"}, only: []string{}, why: "what a query finds in a text depends on the two alone"},
+	{
+		name: "retrieval", from: []string{"./internal/retrieval"}, deep: true,
+		not: []string{"./internal/engine", "./internal/compact", "./internal/bus", "./internal/worker", "./internal/api", "./cmd"},
+		why: "engines, workers and the HTTP side search; the search knows none of them",
 	},
 	{
 		name: "bus", from: []string{"./internal/bus"}, deep: true,

@@ -46,6 +46,7 @@ type Config struct {
 	AckWait             time.Duration
 	SweepInterval       time.Duration
 	SweepLease          time.Duration
+	IndexInterval       time.Duration
 	RollingTurns        int
 	RewriteResults      bool
 	PruneResults        string

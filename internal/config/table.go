@@ -182,6 +182,11 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return duration(&c.SweepInterval) },
 		},
 		{
+			Name: "index-interval", Default: "1s", Scope: Working,
+			Usage: "pause between looks for events that search has not indexed",
+			bind:  func(c *Config) Value { return duration(&c.IndexInterval) },
+		},
+		{
 			Name: "sweep-lease", Default: "1m0s", Scope: Working,
 			Usage: "how long a job that a sweep sent is waited for before it is sent again",
 			bind:  func(c *Config) Value { return duration(&c.SweepLease) },

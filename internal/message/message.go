@@ -99,6 +99,9 @@ type Message struct {
 	Blocks  []Block
 	// ToolName is the tool that a Result came from, where the message says so.
 	ToolName string
+	// Name is the participant who speaks, where a message of a user or an
+	// assistant names one.
+	Name string
 	// Timestamp is the host's own, in Unix milliseconds; 0 when absent. It
 	// orders nothing.
 	Timestamp int64

@@ -113,6 +113,9 @@ func (e *envelope) message(body []byte) Message {
 	}
 	c := content{dialects: &dialectMarks{openclaw: e.openclaw, openai: e.openai, anthropic: e.anthropic}}
 	role := stringOf(e.role)
+	if role == "user" || role == "assistant" {
+		m.Name = stringOf(e.name)
+	}
 	switch role {
 	case "user":
 		m.Role = User

@@ -38,6 +38,12 @@ type Compactor interface {
 	Redo(ctx context.Context, s store.Session) (bool, error)
 }
 
+// Indexer follows the log for search.
+type Indexer interface {
+	// Once indexes some of what is new; more tells that there was something.
+	Once(ctx context.Context) (more bool, err error)
+}
+
 // Config configures a worker.
 type Config struct {
 	Debts     Debts
@@ -69,8 +75,12 @@ type Config struct {
 	// ChildrenInterval is how often sub-agents that never began are looked for,
 	// default 30 s.
 	ChildrenInterval time.Duration
-	Consume          bus.ConsumeOptions
-	Logger           *slog.Logger
+	// Indexer keeps the search index; nil leaves that to others. IndexInterval is
+	// how often it looks for new events, default 1 s.
+	Indexer       Indexer
+	IndexInterval time.Duration
+	Consume       bus.ConsumeOptions
+	Logger        *slog.Logger
 }
 
 func (c Config) withDefaults() Config {
@@ -107,6 +117,9 @@ func (c Config) withDefaults() Config {
 	if c.RedoRetry == (bus.Backoff{}) {
 		c.RedoRetry = bus.Backoff{Min: time.Minute, Max: time.Hour}
 	}
+	if c.IndexInterval == 0 {
+		c.IndexInterval = time.Second
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -124,6 +137,7 @@ type Worker struct {
 	sweep    *loop
 	children *loop
 	relay    *loop
+	index    *loop
 	erase    []*loop
 	redo     *loop
 	consumer *bus.Consumer
@@ -138,6 +152,9 @@ func New(cfg Config) *Worker {
 	w.relay = &loop{name: "relay", interval: cfg.RelayInterval, log: cfg.Logger, step: (&relay{cfg: cfg}).once}
 	w.erase = eraseLoops(cfg)
 	w.redo = &loop{name: "redo of summaries", interval: cfg.RedoInterval, log: cfg.Logger, step: w.redoOnce}
+	if cfg.Indexer != nil {
+		w.index = &loop{name: "search index", interval: cfg.IndexInterval, log: cfg.Logger, step: cfg.Indexer.Once}
+	}
 	return w
 }
 
@@ -154,6 +171,9 @@ func (w *Worker) Start(ctx context.Context) error {
 	w.sweep.start(ctx)
 	w.children.start(ctx)
 	w.relay.start(ctx)
+	if w.index != nil {
+		w.index.start(ctx)
+	}
 	for _, l := range w.erase {
 		l.start(ctx)
 	}
@@ -167,6 +187,9 @@ func (w *Worker) Stop(ctx context.Context) error {
 	err := errors.Join(w.sweep.stop(ctx), w.children.stop(ctx), w.relay.stop(ctx), w.redo.stop(ctx))
 	for _, l := range w.erase {
 		err = errors.Join(err, l.stop(ctx))
+	}
+	if w.index != nil {
+		err = errors.Join(err, w.index.stop(ctx))
 	}
 	if w.consumer != nil {
 		err = errors.Join(err, w.consumer.Stop(ctx))

@@ -1,0 +1,115 @@
+package retrieval
+
+import (
+	"context"
+	"regexp"
+	"time"
+
+	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/search"
+	"github.com/engined/engined/internal/store"
+)
+
+// plan is a request made ready: what the index is asked, what a text is held
+// against.
+type plan struct {
+	filter store.SearchFilter
+	wants  []search.Want
+	// lookups has the entries of the index: for MatchAll one that each text must
+	// have, for MatchAny the forms of one want.
+	lookups [][]search.Lookup
+	// owner is the want that a look-up belongs to.
+	owner  []int
+	rarest int
+	idf    []float64
+	expr   *regexp.Regexp
+	filler string
+	until  time.Time
+}
+
+// maxExpression is the bytes of an expression.
+const maxExpression = 1000
+
+func (r *Request) plan() (*plan, error) {
+	if err := checkText(r.Query); err != nil {
+		return nil, err
+	}
+	p := &plan{filter: store.SearchFilter{
+		Kinds: r.Kinds, Roles: r.Roles, Tool: r.Tool, Epoch: r.Epoch, Since: r.Since, Until: r.Until, Without: r.Without,
+	}}
+	if r.Regex {
+		return p, p.compile(r.Query)
+	}
+	q, err := search.Parse(r.Query)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	if r.Match == MatchAny {
+		p.wants = search.Wants(q)
+	} else {
+		for _, u := range q.Units {
+			p.wants = append(p.wants, search.Want{Forms: []search.Unit{u}, Weight: 1})
+		}
+	}
+	for i, w := range p.wants {
+		if r.Match == MatchAll {
+			for _, l := range w.Forms[0].Lookups() {
+				p.lookups, p.owner = append(p.lookups, []search.Lookup{l}), append(p.owner, i)
+			}
+			continue
+		}
+		var forms []search.Lookup
+		for _, f := range w.Forms {
+			forms = append(forms, f.Lookups()...)
+		}
+		p.lookups, p.owner = append(p.lookups, forms), append(p.owner, i)
+	}
+	return p, nil
+}
+
+func (p *plan) compile(expr string) error {
+	if expr == "" {
+		return invalid(search.ErrEmptyQuery)
+	}
+	if len(expr) > maxExpression {
+		return &contextengine.InvalidError{Field: "q", Reason: "is an expression of more than 1000 bytes"}
+	}
+	re, err := regexp.Compile(expr)
+	if err != nil {
+		return invalid(err)
+	}
+	p.expr = re
+	p.filler, _ = re.LiteralPrefix()
+	p.filler = search.Clean(p.filler)
+	return nil
+}
+
+// weigh learns how often the index has what is looked for.
+func (s *Searcher) weigh(ctx context.Context, tenant string, p *plan, at cursor) error {
+	counts, err := s.read.SearchCounts(ctx, tenant, &p.filter, p.lookups, at.mark.Horizon, newest)
+	if err != nil {
+		return err
+	}
+	fewest := make([]int64, len(p.wants))
+	for i := range fewest {
+		fewest[i] = newest
+	}
+	for i, n := range counts {
+		if n < counts[p.rarest] {
+			p.rarest = i
+		}
+		fewest[p.owner[i]] = min(fewest[p.owner[i]], n)
+	}
+	p.idf = make([]float64, len(p.wants))
+	for i, n := range fewest {
+		p.idf[i] = search.IDF(n, at.parts) * p.wants[i].Weight
+	}
+	return nil
+}
+
+func (c cursor) average() float64 {
+	if c.parts == 0 {
+		return 1
+	}
+	return max(1, float64(c.length)/float64(c.parts))
+}
