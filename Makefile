@@ -40,6 +40,10 @@ plugin: ## Build the OpenClaw plugin: its client from the OpenAPI document, dist
 plugin-check: ## Test the OpenClaw plugin; fail when its client or dist is stale
 	plugins/openclaw/scripts/build.sh check
 
+.PHONY: e2e-openclaw
+e2e-openclaw: build ## Test the plugin in real OpenClaw hosts, offline after the first time; ENGINED_E2E_SHORT=1 leaves the long ones out
+	plugins/openclaw/scripts/e2e.sh
+
 .PHONY: test
 test: need-go need-postgres ## Run all tests; PKG and ARGS narrow them
 	go test -timeout 10m $(ARGS) $(PKG)

@@ -43,7 +43,7 @@ export async function status(service: Service, ctx: CommandContext): Promise<str
       `node ${service.config.baseUrl}: head ${row.head}, epoch ${row.epoch}, ${row.tokens} tokens, ${row.compactions} compactions, ` +
         `${row.debt > 0 ? `compaction owed (${row.debt} tokens)` : "no compaction owed"}`,
     );
-    lines.push(await lag(service, key, ctx));
+    lines.push(await lag(service, key, ctx).catch((error: unknown) => `lag: ${message(error)}`));
   } catch (error) {
     lines.push(asProblem(error)?.status === 404 ? "the node does not know this session yet" : `node ${service.config.baseUrl}: ${message(error)}`);
   }

@@ -1,0 +1,175 @@
+// Scenarios on 2026.9.6: durable turns, a transcript with a cursor.
+
+import assert from "node:assert/strict";
+import { dialogue, until } from "./lab.ts";
+import { textOf } from "./mock.ts";
+import { assertValid, common } from "./scenarios.ts";
+import { Stage } from "./stage.ts";
+
+const stage = new Stage("2026.9.6");
+const { model, service } = stage;
+
+common(stage);
+
+/** The host's id of the user message with this text. */
+async function entryOf(key: string, text: string): Promise<string> {
+  const history = await stage.gateway.rpc("chat.history", { sessionKey: key, limit: 200 });
+  const found = history.messages.find((m: any) => m.role === "user" && JSON.stringify(m.content).includes(text));
+  const id = found?.__openclaw?.id ?? found?.id ?? found?.messageId;
+  assert.ok(id, `an entry id in ${JSON.stringify(found)}`);
+  return id as string;
+}
+
+stage.scenario("a rewind takes the window back", async () => {
+  const key = stage.key();
+  const first = await stage.gateway.turn(key, "rewind 1");
+  await stage.gateway.turn(key, "rewind 2 unwanted");
+  await stage.gateway.turn(key, "rewind 3 unwanted");
+  await stage.gateway.rpc("sessions.rewind", { sessionKey: key, entryId: await entryOf(key, "rewind 2 unwanted") });
+  await stage.gateway.turn(key, "rewind 2 edited");
+  assert.deepEqual(dialogue(model.saw("rewind 2 edited")), ["user: rewind 1", `assistant: ${first}`, "user: rewind 2 edited"]);
+  await stage.gateway.turn(key, "rewind 3 edited");
+  assert.equal(dialogue(model.saw("rewind 3 edited")).length, 5);
+  const said = await service.said(key);
+  assert.equal(said.filter((l) => l === "user: rewind 1").length, 1, "the copied transcript is not stored again");
+  assert.ok(said.includes("user: rewind 3 unwanted"), "the log keeps what was rewound");
+  assertValid(stage);
+});
+
+stage.scenario("a branch switch shows the other branch", async () => {
+  const key = stage.key();
+  await stage.gateway.turn(key, "branch 1");
+  const second = await stage.gateway.turn(key, "branch 2 left");
+  const { sessionKey } = { sessionKey: key };
+  await stage.gateway.rpc("sessions.rewind", { sessionKey, entryId: await entryOf(key, "branch 2 left") });
+  await stage.gateway.turn(key, "branch 2 right");
+  const { branches } = await stage.gateway.rpc("sessions.branches.list", { sessionKey });
+  const other = branches.find((b: any) => !b.active && !b.current && !b.isActive) ?? branches.at(-1);
+  await stage.gateway.rpc("sessions.branches.switch", { sessionKey, leafEntryId: other.leafEntryId ?? other.id });
+  await stage.gateway.turn(key, "branch 3 on the left");
+  const shown = dialogue(model.saw("branch 3 on the left"));
+  assert.equal(shown.length, 5);
+  assert.deepEqual(shown.slice(2, 4), ["user: branch 2 left", `assistant: ${second}`]);
+  const said = await service.said(key);
+  assert.equal(new Set(said).size, said.length, "nothing twice in the log");
+  assertValid(stage);
+});
+
+stage.scenario("a fork has its parent's history up to the fork, once", async () => {
+  const key = stage.key();
+  const first = await stage.gateway.turn(key, "fork 1");
+  await stage.gateway.turn(key, "fork 2 stays behind");
+  const fork = await stage.gateway.rpc("sessions.fork", { sessionKey: key, entryId: await entryOf(key, "fork 2 stays behind") });
+  const child = fork.sessionKey as string;
+  await stage.gateway.turn(child, "fork 2 in the child");
+  assert.deepEqual(dialogue(model.saw("fork 2 in the child")), ["user: fork 1", `assistant: ${first}`, "user: fork 2 in the child"]);
+  await stage.gateway.turn(key, "fork 3 in the parent");
+  assert.ok(!dialogue(model.saw("fork 3 in the parent")).join().includes("in the child"));
+  assertValid(stage);
+});
+
+const spawn = (task: string, context?: string): string =>
+  `TOOL:tool_call:${JSON.stringify({ id: "sessions_spawn", args: { task, ...(context ? { context } : {}) } })}:END`;
+
+for (const context of ["isolated", "fork"] as const) {
+  stage.scenario(`a sub-agent, ${context}`, async () => {
+    const key = stage.key();
+    await stage.gateway.turn(key, `seed for ${context}`);
+    const task = `child-task-${context}`;
+    await stage.gateway.turn(key, spawn(task, context === "fork" ? context : undefined));
+    const childRequest = await until("the child asks its model", () =>
+      model.requests.find((r) => textOf(r.messages.findLast((m) => m.role === "user" && textOf(m).includes("[Subagent Context]"))).includes(task)),
+    );
+    const shown = dialogue(childRequest);
+    const seeds = shown.filter((l) => l === `user: seed for ${context}`).length;
+    assert.equal(seeds, context === "fork" ? 1 : 0, JSON.stringify(shown.map((l) => l.slice(0, 80))));
+    const child = await until("the child is known to the service", async () => {
+      const { sessions } = await service.get("/v1/sessions?limit=500");
+      for (const s of sessions as { sessionKey: string }[]) {
+        if (!s.sessionKey.includes(":subagent:")) continue;
+        const said = await service.said(s.sessionKey);
+        if (said.some((l) => l.includes(task))) return s.sessionKey;
+      }
+      return undefined;
+    });
+    assert.ok(stage.proxy.of(key, "subagents").length === 1, "the service is told of the child");
+    await until("the child's end is told", () => stage.proxy.calls.some((c) => c.key === child && c.route.endsWith("/ended")));
+    await stage.gateway.turn(key, `after ${context}`);
+    assertValid(stage);
+  });
+}
+
+stage.scenario("a heartbeat is marked", async () => {
+  await stage.gateway.turn("agent:main:main", "before the heartbeat");
+  await stage.gateway.rpc("wake", { mode: "now", text: "wake up for the test" });
+  const commit = await until("the heartbeat's turn is committed", () =>
+    stage.proxy.calls.find((c) => c.route === "commit-turn" && c.status === 200 && JSON.parse(c.body).isHeartbeat === true),
+  );
+  const events = await service.events(commit.key);
+  assert.ok(events.some((e) => e.isHeartbeat));
+  assertValid(stage);
+});
+
+stage.scenario("a deleted session is erased, and its key begins anew", async () => {
+  const key = stage.key();
+  await stage.gateway.turn(key, "to be deleted");
+  await stage.gateway.rpc("sessions.delete", { key });
+  await until("the delete is told", () => stage.proxy.calls.some((c) => c.method === "DELETE" && c.key === key && c.status !== undefined));
+  await assert.rejects(service.session(key), /404/);
+  await stage.gateway.turn(key, "born again");
+  assert.deepEqual(dialogue(model.saw("born again")), ["user: born again"]);
+  assert.equal((await service.said(key)).length, 2);
+});
+
+stage.scenario("two gateways on one session: each sees the other's turns, verbatim and once", async () => {
+  const key = stage.key();
+  const other = await stage.newGateway("b", service.url).start();
+  const { gateway } = stage;
+  assert.notEqual(gateway.gatewayId(), other.gatewayId());
+  const replies = [await gateway.turn(key, 'shared 1 TOOL:exec:{"command":"echo by-a"}:END')];
+  replies.push(await other.turn(key, "shared 2 on b"));
+  const seen = model.saw("shared 2 on b")!;
+  assert.ok(seen.messages.some((m) => m.role === "tool" && textOf(m).includes("by-a")), "with its tool group");
+  replies.push(await gateway.turn(key, "shared 3 on a"));
+  assert.ok(dialogue(model.saw("shared 3 on a")).includes("user: shared 2 on b"));
+  await Promise.all([gateway.turn(key, "shared 4 on a"), other.turn(key, "shared 4 on b")]);
+  await other.turn(key, "shared 5 on b");
+  await gateway.turn(key, "shared 6 on a");
+  const users = dialogue(model.saw("shared 6 on a")).filter((l) => l.startsWith("user: ")).map((l) => l.slice(6));
+  assert.deepEqual(users.map((l) => l.split(" TOOL")[0]).sort(), ["shared 1", "shared 2 on b", "shared 3 on a", "shared 4 on a", "shared 4 on b", "shared 5 on b", "shared 6 on a"]);
+  const said = await service.said(key);
+  assert.equal(new Set(said).size, said.length, "nothing twice");
+
+  // A compaction made for one is seen by the other; so is a reset.
+  await gateway.chat(key, "/compact");
+  await other.turn(key, "shared 7 on b");
+  assert.match(model.saw("shared 7 on b")!.messages.map(textOf).join("\n"), /<summary>/);
+  await gateway.rpc("sessions.reset", { key, reason: "reset" });
+  await until("the reset is told", () => stage.proxy.of(key, "reset").some((c) => c.status === 200));
+  await other.turn(key, "shared 8 on b");
+  assert.deepEqual(dialogue(model.saw("shared 8 on b")), ["user: shared 8 on b"]);
+  await gateway.turn(key, "shared 9 on a");
+  assert.ok(dialogue(model.saw("shared 9 on a")).includes("user: shared 8 on b"), "the transcript's reset entry does not cut again");
+  assertValid(stage);
+  await other.stop();
+});
+
+stage.scenario("a gateway killed during a commit: the turn is there once", async () => {
+  const key = stage.key();
+  await stage.gateway.turn(key, "kill 1");
+  // The commit is carried out, and the gateway dies before it hears of it.
+  stage.proxy.rule = (call) => (call.key === key && call.route === "commit-turn" ? "swallow" : "pass");
+  const committed = stage.proxy.next((c) => c.key === key && c.route === "commit-turn");
+  const turn = stage.gateway.turn(key, "kill 2").catch(() => undefined);
+  await committed;
+  await stage.gateway.stop("SIGKILL");
+  stage.proxy.rule = () => "pass";
+  await stage.gateway.start();
+  void turn;
+  await until("a turn after the restart", async () => (await stage.gateway.turn(key, "kill 3").catch(() => "")).includes("kill 3"));
+  const said = await service.said(key);
+  for (const text of ["kill 1", "kill 2", "kill 3"]) assert.equal(said.filter((l) => l === `user: ${text}`).length, 1, `${text} in ${JSON.stringify(said)}`);
+  assert.equal(new Set(said).size, said.length);
+  assert.ok(dialogue(model.saw("kill 3")).includes("user: kill 2"));
+  assertValid(stage);
+});

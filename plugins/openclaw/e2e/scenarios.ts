@@ -1,0 +1,166 @@
+// Scenarios that hold on both hosts, whatever way their turns come by.
+
+import assert from "node:assert/strict";
+import { dialogue, until } from "./lab.ts";
+import { textOf } from "./mock.ts";
+import type { Stage } from "./stage.ts";
+
+/** Nothing that the host sent to the model would be refused by a strict provider. */
+export function assertValid(stage: Stage): void {
+  const bad = stage.model.requests.filter((r) => r.faults.length > 0).map((r) => [r.n, r.faults]);
+  assert.deepEqual(bad, []);
+}
+
+export function common(stage: Stage): void {
+  const { model, service } = stage;
+  const modern = stage.version === "2026.9.6";
+
+  stage.scenario("the first turn is served, not degraded", async () => {
+    const key = stage.key();
+    const reply = await stage.gateway.turn(key, "alpha one");
+    assert.match(reply, /reply \d+: alpha one/);
+    await until("the turn is stored", async () => (await service.said(key).catch(() => [])).length === 2);
+    assert.deepEqual(await service.said(key), ["user: alpha one", `assistant: ${reply}`]);
+    assert.doesNotMatch(stage.gateway.log, /degraded to "legacy"|quarantin/i);
+    assert.match(await stage.gateway.chat(key, "/engined"), /served by engined .*\n.*\n.*head \d+, epoch 1/);
+    const second = await stage.gateway.turn(key, "alpha two");
+    assert.deepEqual(dialogue(model.saw("alpha two")), ["user: alpha one", `assistant: ${reply}`, "user: alpha two"]);
+    assert.deepEqual(await service.said(key), ["user: alpha one", `assistant: ${reply}`, "user: alpha two", `assistant: ${second}`]);
+    assertValid(stage);
+  });
+
+  stage.scenario("tools: the group is whole in the log and in later windows", async () => {
+    const key = stage.key();
+    await stage.gateway.turn(key, 'run TOOL:exec:{"command":"echo from-the-tool"}:END');
+    await stage.gateway.turn(key, "what came out?");
+    const shown = model.saw("what came out?")!;
+    assert.deepEqual(shown.messages.map((m) => m.role).filter((r) => r !== "system").slice(0, 4), ["user", "assistant", "tool", "assistant"]);
+    assert.ok(shown.messages.some((m) => m.role === "tool" && textOf(m).includes("from-the-tool")));
+    assert.ok(shown.tools.length > 0);
+    const roles = (await service.events(key)).filter((e) => e.message && e.message.role !== "custom").map((e) => e.message.role);
+    assert.deepEqual(roles, ["user", "assistant", "toolResult", "assistant", "user", "assistant"]);
+    assertValid(stage);
+  });
+
+  stage.scenario("an overflow is compacted and the turn is tried again", async () => {
+    const key = stage.key();
+    model.replySize = 3_000;
+    for (let i = 0; i < 4; i++) await stage.gateway.turn(key, `overflow-topic ${i} ${"apple ".repeat(400)}`);
+    model.overflows = 1;
+    const reply = await stage.gateway.turn(key, "and now?");
+    assert.match(reply, /reply/);
+    assert.equal((await service.session(key)).epoch, 2);
+    assert.ok((await service.summaries(key)).some((s) => s.live));
+    const shown = model.requests.at(-1)!;
+    assert.match(shown.messages.map(textOf).join("\n"), /<summary>/);
+    const said = await service.said(key);
+    assert.equal(said.filter((l) => l === "user: and now?").length, 1);
+    assert.equal(new Set(said).size, said.length);
+    assertValid(stage);
+  });
+
+  stage.scenario("/compact with a focus changes the next prompt", async () => {
+    const key = stage.key();
+    model.replySize = 3_000;
+    for (let i = 0; i < 4; i++) await stage.gateway.turn(key, `compact-topic ${i} ${"pear ".repeat(400)}`);
+    const answer = await stage.gateway.chat(key, "/compact keep the pears");
+    assert.match(answer, /ompact/);
+    const [call] = stage.proxy.of(key, "compact");
+    assert.equal(JSON.parse(call!.body).customInstructions, "keep the pears");
+    assert.equal((await service.session(key)).epoch, 2);
+    await stage.gateway.turn(key, "after the compaction");
+    const shown = model.saw("after the compaction")!;
+    assert.match(shown.messages.map(textOf).join("\n"), /<summary>/);
+    assert.ok(!dialogue(shown).some((l) => l.startsWith("user: compact-topic 0")));
+    assertValid(stage);
+  });
+
+  stage.scenario("a reset leaves nothing of the old conversation", async () => {
+    const key = stage.key();
+    await stage.gateway.turn(key, "an old secret");
+    await stage.gateway.rpc("sessions.reset", { key, reason: "new" });
+    await until("the reset is told", () => stage.proxy.of(key, "reset").some((c) => c.status !== undefined));
+    assert.deepEqual(await service.window(key), []);
+    await stage.gateway.turn(key, "a new start");
+    assert.deepEqual(dialogue(model.saw("a new start")), ["user: a new start"]);
+    await stage.gateway.turn(key, "going on");
+    assert.equal(dialogue(model.saw("going on")).length, 3);
+    assert.ok(!dialogue(model.saw("going on")).join().includes("old secret"));
+    assert.ok((await service.said(key)).includes("user: an old secret"), "the log keeps it");
+  });
+
+  stage.scenario("an aborted turn: no commit, and the next turn sees what was said", async () => {
+    const key = stage.key();
+    await stage.gateway.turn(key, "before the abort");
+    let open = (): void => {};
+    model.gate = new Promise((r) => (open = r));
+    const sent = await stage.gateway.rpc("chat.send", { sessionKey: key, message: "never mind", idempotencyKey: crypto.randomUUID() });
+    await until("the model is asked", () => model.saw("never mind"));
+    await stage.gateway.rpc("chat.abort", { sessionKey: key, runId: sent.runId });
+    model.gate = undefined;
+    open();
+    await stage.gateway.turn(key, "after the abort");
+    const shown = dialogue(model.saw("after the abort")).join("\n");
+    assert.equal(shown.split("before the abort").length - 1, 2, "the message and its echo in the reply");
+    const said = await service.said(key);
+    assert.equal(said.filter((l) => l === "user: after the abort").length, 1);
+    assert.ok(said.filter((l) => l === "user: never mind").length <= 1);
+    assertValid(stage);
+  });
+
+  stage.scenario("the service is away for two turns: then everything is there once and in order", async () => {
+    const key = stage.key();
+    const replies = [await stage.gateway.turn(key, "away 1")];
+    stage.proxy.rule = (call) => (call.key === key ? "cut" : "pass");
+    replies.push(await stage.gateway.turn(key, "away 2"));
+    replies.push(await stage.gateway.turn(key, "away 3"));
+    // The host's own messages served meanwhile.
+    assert.equal(dialogue(model.saw("away 3")).length, 5);
+    stage.proxy.rule = () => "pass";
+    replies.push(await stage.gateway.turn(key, "away 4"));
+    const expected = replies.flatMap((reply, i) => [`user: away ${i + 1}`, `assistant: ${reply}`]);
+    assert.deepEqual(dialogue(model.saw("away 4")), expected.slice(0, 7));
+    replies.push(await stage.gateway.turn(key, "away 5"));
+    assert.deepEqual(await service.said(key), [...expected, "user: away 5", `assistant: ${replies[4]}`]);
+    assert.match(await stage.gateway.chat(key, "/engined"), /served by engined/);
+    assertValid(stage);
+  });
+
+  stage.scenario("a slow and a failing service cost the user no turn", async () => {
+    const key = stage.key();
+    await stage.gateway.turn(key, "slow 1");
+    stage.proxy.rule = (call) => (call.key === key ? { delay: 30_000 } : "pass");
+    assert.match(await stage.gateway.turn(key, "slow 2"), /reply \d+: slow 2/);
+    stage.proxy.rule = (call) => (call.key === key ? { status: 500 } : "pass");
+    assert.match(await stage.gateway.turn(key, "slow 3"), /reply \d+: slow 3/);
+    stage.proxy.rule = () => "pass";
+    await stage.gateway.turn(key, "slow 4");
+    await stage.gateway.turn(key, "slow 5");
+    assert.deepEqual(
+      (await service.said(key)).filter((l) => l.startsWith("user: ")),
+      [1, 2, 3, 4, 5].map((i) => `user: slow ${i}`),
+    );
+    assert.equal(dialogue(model.saw("slow 5")).length, 9);
+  });
+
+  stage.scenario("sixty turns in a small window: no overflow is shown and every request is valid", async () => {
+    const key = stage.key(modern ? "small" : "main");
+    // 2026.6.11 spends 18k tokens on its own prompt: its window is the larger one,
+    // and the messages are longer instead.
+    if (modern) model.window = 32_768;
+    else model.window = 131_072;
+    model.replySize = modern ? 1_500 : 8_000;
+    const filler = "word ".repeat(modern ? 300 : 1_500);
+    for (let i = 1; i <= 60; i++) {
+      const message = i % 10 === 0 ? `turn ${i} TOOL:exec:{"command":"seq 1 200"}:END` : `turn ${i} ${filler}`;
+      const reply = await stage.gateway.turn(key, message);
+      assert.match(reply, /^reply \d+: /, `turn ${i}: ${reply.slice(0, 200)}`);
+    }
+    assert.equal(model.refused, 0, "requests refused as too long");
+    const said = await service.said(key);
+    assert.deepEqual(said.filter((l) => l.startsWith("user: ")).map((l) => l.split(" ")[2]), Array.from({ length: 60 }, (_, i) => String(i + 1)));
+    const session = await service.session(key);
+    assert.ok(session.compactions > 0, "it was compacted on the way");
+    assertValid(stage);
+  }, { slow: true });
+}

@@ -1,0 +1,85 @@
+// The stage of a test file: one service, one model, a proxy and a gateway, made
+// once and shared by its scenarios, each with session keys of its own.
+
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test, type TestContext } from "node:test";
+import { cache, Gateway, runFolder, Service, type GatewayOptions, type Version } from "./lab.ts";
+import { Provider } from "./mock.ts";
+import { Proxy } from "./proxy.ts";
+
+const results = join(cache, "results.json");
+
+export class Stage {
+  readonly version: Version;
+  readonly service = new Service();
+  readonly model = new Provider();
+  proxy!: Proxy;
+  gateway!: Gateway;
+  #dir = "";
+  #modelUrl = "";
+  #gateways: Gateway[] = [];
+  #used = 0;
+
+  constructor(version: Version) {
+    this.version = version;
+    before(async () => {
+      this.#dir = runFolder(version);
+      this.#modelUrl = await this.model.start();
+      await this.service.start(this.#dir);
+      this.proxy = new Proxy(this.service.url);
+      this.gateway = await this.newGateway("a", await this.proxy.start()).start();
+    });
+    after(async () => {
+      await Promise.all(this.#gateways.map((g) => g.stop()));
+      this.proxy?.stop();
+      this.model.stop();
+      await this.service.end("SIGTERM");
+    });
+  }
+
+  newGateway(name: string, service: string, more: Partial<GatewayOptions> = {}): Gateway {
+    const gateway = new Gateway({ version: this.version, dir: join(this.#dir, name), model: this.#modelUrl, service, ...more });
+    this.#gateways.push(gateway);
+    return gateway;
+  }
+
+  /** A session key that no other scenario uses. */
+  key(agent = "main"): string {
+    return `agent:${agent}:s${++this.#used}`;
+  }
+
+  /**
+   * A scenario. What it found is noted for the table in docs/openclaw.md, and
+   * whatever it broke is whole again for the next one.
+   */
+  scenario(name: string, work: (t: TestContext) => Promise<void>, options: { slow?: boolean } = {}): void {
+    const skip = options.slow && process.env.ENGINED_E2E_SHORT ? "left out of the short selection" : false;
+    test(`${this.version}: ${name}`, { skip, timeout: 600_000 }, async (t) => {
+      const start = Date.now();
+      let passed = false;
+      try {
+        await work(t);
+        passed = true;
+      } finally {
+        this.proxy.rule = () => "pass";
+        this.model.overflows = 0;
+        this.model.window = Infinity;
+        this.model.gate = undefined;
+        this.model.replySize = 0;
+        note(`${this.version}: ${name}`, { passed, seconds: Math.round((Date.now() - start) / 100) / 10 });
+      }
+    });
+  }
+}
+
+function note(name: string, result: { passed: boolean; seconds: number }): void {
+  let all: Record<string, unknown> = {};
+  try {
+    all = JSON.parse(readFileSync(results, "utf8")) as Record<string, unknown>;
+  } catch {
+    mkdirSync(cache, { recursive: true });
+  }
+  all[name] = result;
+  writeFileSync(results, `${JSON.stringify(all, null, 1)}\n`);
+}
