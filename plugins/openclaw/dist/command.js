@@ -41,7 +41,7 @@ export async function status(service, ctx) {
         const row = await service.client.call("GET /v1/sessions/{key}", key, { deadline: service.config.deadlines.other, probe: true });
         lines.push(`node ${service.config.baseUrl}: head ${row.head}, epoch ${row.epoch}, ${row.tokens} tokens, ${row.compactions} compactions, ` +
             `${row.debt > 0 ? `compaction owed (${row.debt} tokens)` : "no compaction owed"}`);
-        lines.push(await lag(service, key, ctx));
+        lines.push(await lag(service, key, ctx).catch((error) => `lag: ${message(error)}`));
     }
     catch (error) {
         lines.push(asProblem(error)?.status === 404 ? "the node does not know this session yet" : `node ${service.config.baseUrl}: ${message(error)}`);

@@ -135,6 +135,7 @@ export interface CacheChange {
 }
 
 export interface CacheFacts {
+  /** When a child that never wrote is removed. */
   expiresAt?: number;
   lastCacheTouchAt?: number;
   lastCallUsage?: Usage;
@@ -219,6 +220,8 @@ export interface CompactParams {
   force?: boolean;
   /** Which gateway speaks, where several share a session. */
   gatewayId?: string;
+  /** Ask for a successor: a new host session id for what follows the compaction. The native runtime, which `legacy` uses, heeds it. */
+  rotateSession?: boolean;
   /** What engines read of the host's open record. */
   runtimeContext?: RuntimeContext;
   /** The run that the call belongs to; null is unknown. */
@@ -258,6 +261,14 @@ export interface ContextProjection {
   epoch: string;
   fingerprint: string;
   mode: string;
+}
+
+export interface EndedRequest {
+  /** Which gateway speaks, where several share a session. */
+  gatewayId?: string;
+  reason: "deleted" | "completed" | "swept" | "released";
+  /** The host's transcript id under this key. */
+  sessionId?: string;
 }
 
 export interface EngineList {
@@ -326,9 +337,35 @@ export interface FeedPage {
   events: EventRow[];
 }
 
+export interface ForkRequest {
+  /** A seq up to the parent's head: the fork sees what was there then. */
+  atSeq?: number;
+  /** The epoch as the caller knows it; another one answers 409 `epoch-conflict`. */
+  expectedEpoch?: number;
+  /** The highest seq a host wrote, as the caller knows it; another one answers 412 `stale-head`. */
+  expectedHead?: number;
+  /** Which gateway speaks, where several share a session. */
+  gatewayId?: string;
+  /** Where the fork begins; nothing may live there. */
+  newSessionKey: string;
+  /** The host's transcript id under this key. */
+  sessionId?: string;
+}
+
 export interface HostRequirement {
   requiredCapabilities: string[];
   unsupportedMessage?: string;
+}
+
+export interface Info {
+  acceptedHostParams?: string[];
+  hostRequirements?: Record<string, HostRequirement>;
+  id: string;
+  name: string;
+  ownsCompaction?: boolean;
+  transcriptSemantics?: TranscriptSemantics;
+  turnMaintenanceMode?: string;
+  version?: string;
 }
 
 export interface IngestBatchParams {
@@ -387,6 +424,12 @@ export interface IngestResult {
   seq: number;
 }
 
+export interface Lineage {
+  /** The sessions that descend directly, newest first, at most 100. */
+  children: Relative[];
+  parent: Relative;
+}
+
 export interface Liveness {
   /** `committed`, or `duplicate` for a turn that was stored before. */
   status: string;
@@ -430,6 +473,21 @@ export interface OverBudgetItem {
   tokens: number;
 }
 
+export interface PrepareSubagentSpawnParams {
+  /** The host's transcript id of the child. */
+  childSessionId?: string;
+  /** Where the child's turns will come; nothing may live there. */
+  childSessionKey: string;
+  /** `isolated`, the default, or `fork`. */
+  contextMode?: string;
+  /** Which gateway speaks, where several share a session. */
+  gatewayId?: string;
+  /** The host's transcript id under this key. */
+  sessionId?: string;
+  /** How long the child may take to write first, in milliseconds; 0 is a day. */
+  ttlMs?: number;
+}
+
 export interface Problem {
   /** A node's checks, where it is not ready. */
   checks?: Check[];
@@ -450,7 +508,7 @@ export interface Problem {
   status: number;
   title: string;
   /** Ends in a slug that never changes. */
-  type: "https://github.com/engined/engined/problems/malformed" | "https://github.com/engined/engined/problems/unauthorized" | "https://github.com/engined/engined/problems/forbidden" | "https://github.com/engined/engined/problems/not-found" | "https://github.com/engined/engined/problems/unknown-session" | "https://github.com/engined/engined/problems/method-not-allowed" | "https://github.com/engined/engined/problems/request-timeout" | "https://github.com/engined/engined/problems/idempotency-conflict" | "https://github.com/engined/engined/problems/epoch-conflict" | "https://github.com/engined/engined/problems/session-erased" | "https://github.com/engined/engined/problems/lease-stale" | "https://github.com/engined/engined/problems/nothing-to-undo" | "https://github.com/engined/engined/problems/stale-head" | "https://github.com/engined/engined/problems/too-large" | "https://github.com/engined/engined/problems/unsupported-media-type" | "https://github.com/engined/engined/problems/validation" | "https://github.com/engined/engined/problems/rate-limited" | "https://github.com/engined/engined/problems/internal" | "https://github.com/engined/engined/problems/engine-failed" | "https://github.com/engined/engined/problems/unavailable" | "https://github.com/engined/engined/problems/too-busy" | "https://github.com/engined/engined/problems/not-ready" | "https://github.com/engined/engined/problems/deadline";
+  type: "https://github.com/engined/engined/problems/malformed" | "https://github.com/engined/engined/problems/unauthorized" | "https://github.com/engined/engined/problems/forbidden" | "https://github.com/engined/engined/problems/not-found" | "https://github.com/engined/engined/problems/unknown-session" | "https://github.com/engined/engined/problems/method-not-allowed" | "https://github.com/engined/engined/problems/request-timeout" | "https://github.com/engined/engined/problems/idempotency-conflict" | "https://github.com/engined/engined/problems/epoch-conflict" | "https://github.com/engined/engined/problems/session-erased" | "https://github.com/engined/engined/problems/lease-stale" | "https://github.com/engined/engined/problems/session-exists" | "https://github.com/engined/engined/problems/subagent-began" | "https://github.com/engined/engined/problems/nothing-to-undo" | "https://github.com/engined/engined/problems/stale-head" | "https://github.com/engined/engined/problems/too-large" | "https://github.com/engined/engined/problems/unsupported-media-type" | "https://github.com/engined/engined/problems/validation" | "https://github.com/engined/engined/problems/rate-limited" | "https://github.com/engined/engined/problems/internal" | "https://github.com/engined/engined/problems/engine-failed" | "https://github.com/engined/engined/problems/unavailable" | "https://github.com/engined/engined/problems/too-busy" | "https://github.com/engined/engined/problems/not-ready" | "https://github.com/engined/engined/problems/deadline";
 }
 
 export interface Quarantine {
@@ -473,6 +531,23 @@ export interface Range {
 export interface Readiness {
   checks: Check[];
   ready: boolean;
+}
+
+export interface Relative {
+  /** A seq up to the parent's head: the fork sees what was there then. */
+  atSeq: number;
+  /** `isolated`, the default, or `fork`. */
+  contextMode?: "isolated" | "fork";
+  createdAt: string;
+  /** Why the child ended last. */
+  endReason?: string;
+  endedAt?: string;
+  /** When a child that never wrote is removed. */
+  expiresAt?: string;
+  kind: "fork" | "subagent";
+  /** Names the preparation; the same for a repeated one. */
+  preparationId?: string;
+  sessionKey: string;
 }
 
 export interface ResetRequest {
@@ -502,6 +577,13 @@ export interface RewindRequest {
   sessionId?: string;
   /** Any seq up to the head. */
   toSeq: number;
+}
+
+export interface RollbackRequest {
+  /** Which gateway speaks, where several share a session. */
+  gatewayId?: string;
+  /** The host's transcript id under this key. */
+  sessionId?: string;
 }
 
 export interface RuntimeContext {
@@ -549,6 +631,8 @@ export interface SessionDetail {
   /** The highest seq that a host wrote; `expectedHead` is held against it. */
   hostHead: number;
   hostSessionId?: string;
+  /** Of whom the session descends, and who descends from it. */
+  lineage: Lineage;
   sessionKey: string;
   /** The budget that counts where a call names none. */
   tokenBudget: number;
@@ -647,6 +731,19 @@ export interface StepResult {
   head: number;
 }
 
+export interface SubagentEndedResult {
+  ended: boolean;
+}
+
+export interface SubagentPrepared {
+  /** Names the preparation; the same for a repeated one. */
+  preparationId?: string;
+}
+
+export interface SubagentRolledBack {
+  rolledBack: boolean;
+}
+
 export interface SummaryList {
   summaries: SummaryRow[];
 }
@@ -723,6 +820,12 @@ export interface Routes {
     body: undefined;
     answer: Readiness;
   };
+  /** Say which engine serves */
+  "GET /v1/engine": {
+    query: Record<never, never>;
+    body: undefined;
+    answer: Info;
+  };
   /** List the engines of this node */
   "GET /v1/engines": {
     query: Record<never, never>;
@@ -789,6 +892,12 @@ export interface Routes {
     body: undefined;
     answer: EventPage;
   };
+  /** Begin a session with this one's window */
+  "POST /v1/sessions/{key}/fork": {
+    query: Record<never, never>;
+    body: ForkRequest;
+    answer: StepResult;
+  };
   /** Store one message */
   "POST /v1/sessions/{key}/ingest": {
     query: Record<never, never>;
@@ -818,6 +927,24 @@ export interface Routes {
     query: Record<never, never>;
     body: RewindRequest;
     answer: StepResult;
+  };
+  /** Ready a sub-agent's session */
+  "POST /v1/sessions/{key}/subagents": {
+    query: Record<never, never>;
+    body: PrepareSubagentSpawnParams;
+    answer: SubagentPrepared;
+  };
+  /** Tell that a sub-agent ended */
+  "POST /v1/sessions/{key}/subagents/{child}/ended": {
+    query: Record<never, never>;
+    body: EndedRequest;
+    answer: SubagentEndedResult;
+  };
+  /** Undo a sub-agent's preparation */
+  "POST /v1/sessions/{key}/subagents/{child}/rollback": {
+    query: Record<never, never>;
+    body: RollbackRequest;
+    answer: SubagentRolledBack;
   };
   /** Read the summary tree */
   "GET /v1/sessions/{key}/summaries": {
