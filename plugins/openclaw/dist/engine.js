@@ -386,11 +386,9 @@ export class Engine {
     }
     /** The messages to show behind the window; undefined: the window cannot be trusted to have the turn before. */
     #tail(window, own, turn, unsynced) {
-        if (turn.length > 0)
-            return missing(window, turn);
         if (!unsynced || !this.#bootstrapped)
-            return [];
-        // A reset may be among what could not be synced.
+            return missing(window, turn);
+        // What the service lacks may reach further back than this turn; a reset may be among it.
         if (own.length === 0)
             return window.length === 0 ? [] : undefined;
         return window.length === 0 ? undefined : behind(window, own);

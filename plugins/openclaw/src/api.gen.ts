@@ -771,6 +771,43 @@ export interface SummaryRow {
   tokens: number;
 }
 
+export interface TranscriptCursor {
+  /** Where the host goes on reading; null when nothing was synced yet. */
+  cursor: string | null;
+  /** The host's lifecycle revision; it changes with every reset. */
+  lifecycleRevision?: string;
+}
+
+export interface TranscriptParams {
+  /** The host's bookmark behind these entries; kept with them, never read. Absent: the kept one stays. */
+  cursor?: string;
+  /** Raw entries of the host's transcript, in its order: messages, resets, leaf moves, compactions and all others, each as the host keeps it. */
+  entries: unknown[];
+  /** The epoch as the caller knows it; another one answers 409 `epoch-conflict`. */
+  expectedEpoch?: number;
+  /** The highest seq a host wrote, as the caller knows it; another one answers 412 `stale-head`. */
+  expectedHead?: number;
+  /** Which gateway speaks, where several share a session. */
+  gatewayId?: string;
+  /** The host's lifecycle revision; it changes with every reset. */
+  lifecycleRevision?: string;
+  /** The host's transcript id under this key. */
+  sessionId?: string;
+}
+
+export interface TranscriptResult {
+  /** The bookmark that is kept now; null when none is. */
+  cursor: string | null;
+  /** Entries that were there: read before, copied from another transcript of the key, or stored as part of a turn. With `stored` they are all entries. */
+  duplicates: number;
+  /** Changes exactly when the meaning of the window's prefix changes. */
+  epoch: number;
+  /** The session's highest seq; it never goes back. */
+  head: number;
+  /** Entries that were never seen before. */
+  stored: number;
+}
+
 export interface TranscriptSemantics {
   currentTurnFence?: string;
   turnAdvancementIdempotency?: string;
@@ -963,6 +1000,18 @@ export interface Routes {
     query: Record<never, never>;
     body: undefined;
     answer: SourceList;
+  };
+  /** Read where the host goes on with its transcript */
+  "GET /v1/sessions/{key}/transcript": {
+    query: { sessionId?: string; gatewayId?: string };
+    body: undefined;
+    answer: TranscriptCursor;
+  };
+  /** Take over a page of the host's transcript */
+  "POST /v1/sessions/{key}/transcript": {
+    query: Record<never, never>;
+    body: TranscriptParams;
+    answer: TranscriptResult;
   };
   /** Undo a compaction */
   "POST /v1/sessions/{key}/undo-compaction": {

@@ -408,9 +408,8 @@ export class Engine {
     turn: host.HostMessage[],
     unsynced: boolean,
   ): host.HostMessage[] | undefined {
-    if (turn.length > 0) return missing(window, turn);
-    if (!unsynced || !this.#bootstrapped) return [];
-    // A reset may be among what could not be synced.
+    if (!unsynced || !this.#bootstrapped) return missing(window, turn);
+    // What the service lacks may reach further back than this turn; a reset may be among it.
     if (own.length === 0) return window.length === 0 ? [] : undefined;
     return window.length === 0 ? undefined : behind(window, own);
   }

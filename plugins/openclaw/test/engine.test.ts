@@ -284,6 +284,18 @@ test("a sync that did not come to its end and a window that has nothing of this 
   }
 });
 
+test("hosts without a fence: what could not be synced is shown in the tool loop too", async (t) => {
+  const { fake, engine } = await setup(t, {}, pages([{ type: "message", id: "a" }]), true);
+  fake.on("POST transcript", problem(422, "validation"));
+  const one = engine();
+  await one.bootstrap(session);
+  const running = [...history, user("two", 3)];
+  await one.afterTurn({ ...session, messages: running, prePromptMessageCount: 2 });
+  assert.deepEqual((await one.assemble({ ...session, messages: running })).messages, running);
+  fake.on("POST assemble", { body: { messages: history.slice(0, 1), estimatedTokens: 3, head: 2, epoch: 1 } });
+  assert.deepEqual((await one.assemble({ ...session, messages: running })).messages, running);
+});
+
 test("a prompt that a retry's sync has brought already is not shown twice", async (t) => {
   const { fake, engine } = await setup(t);
   const one = engine();
