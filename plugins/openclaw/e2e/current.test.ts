@@ -113,7 +113,8 @@ stage.scenario("a heartbeat is marked", async () => {
 stage.scenario("a deleted session is erased, and its key begins anew", async () => {
   const key = stage.key();
   await stage.gateway.turn(key, "to be deleted");
-  await stage.gateway.rpc("sessions.delete", { key });
+  // On a busy machine the host's own store gives up; it says so, and is asked again.
+  await until("the host deletes the session", () => stage.gateway.rpc("sessions.delete", { key }).catch(() => undefined));
   await until("the delete is told", () => stage.proxy.calls.some((c) => c.method === "DELETE" && c.key === key && c.status !== undefined));
   await assert.rejects(service.session(key), /404/);
   await stage.gateway.turn(key, "born again");

@@ -48,7 +48,8 @@ class Process {
   log = "";
 
   protected launch(command: string, args: string[], options: { cwd: string; env: NodeJS.ProcessEnv; logFile: string }): void {
-    const child = spawn(command, args, { cwd: options.cwd, env: options.env, stdio: ["ignore", "pipe", "pipe"] });
+    // A group of its own: hosts start themselves again as a child of what was started.
+    const child = spawn(command, args, { cwd: options.cwd, env: options.env, stdio: ["ignore", "pipe", "pipe"], detached: true });
     this.child = child;
     const file = createWriteStream(options.logFile, { flags: "a" });
     for (const stream of [child.stdout!, child.stderr!]) {
@@ -66,11 +67,20 @@ class Process {
   async end(signal: NodeJS.Signals): Promise<void> {
     const child = this.child;
     if (!child || !this.alive) return;
-    const gone = new Promise((r) => child.once("exit", r));
-    child.kill(signal);
-    const timer = setTimeout(() => child.kill("SIGKILL"), 15_000);
+    const group = (s: NodeJS.Signals): void => {
+      try {
+        process.kill(-child.pid!, s);
+      } catch {
+        // All of it is gone.
+      }
+    };
+    const gone = new Promise((r) => child.once("close", r));
+    if (signal === "SIGKILL") group(signal);
+    else child.kill(signal);
+    const timer = setTimeout(() => group("SIGKILL"), 20_000);
     await gone;
     clearTimeout(timer);
+    group("SIGKILL");
   }
 }
 

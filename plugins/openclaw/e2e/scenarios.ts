@@ -22,10 +22,11 @@ export function common(stage: Stage): void {
     await until("the turn is stored", async () => (await service.said(key).catch(() => [])).length === 2);
     assert.deepEqual(await service.said(key), ["user: alpha one", `assistant: ${reply}`]);
     assert.doesNotMatch(stage.gateway.log, /degraded to "legacy"|quarantin/i);
-    assert.match(await stage.gateway.chat(key, "/engined"), /served by engined .*\n.*\n.*head \d+, epoch 1/);
     const second = await stage.gateway.turn(key, "alpha two");
     assert.deepEqual(dialogue(model.saw("alpha two")), ["user: alpha one", `assistant: ${reply}`, "user: alpha two"]);
     assert.deepEqual(await service.said(key), ["user: alpha one", `assistant: ${reply}`, "user: alpha two", `assistant: ${second}`]);
+    assert.match(await stage.gateway.chat(key, "/engined"), /served by engined .*\n.*\n.*head \d+, epoch 1/);
+    assert.doesNotMatch(await stage.gateway.chat(key, "/engined doctor"), /✗/);
     assertValid(stage);
   });
 
