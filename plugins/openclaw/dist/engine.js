@@ -323,7 +323,9 @@ export class Engine {
             await client.call("POST /v1/sessions/{key}/subagents", parent, {
                 body: {
                     childSessionKey: child,
-                    contextMode: params.contextMode ?? "isolated",
+                    // The host copies the parent's transcript to a forked child, whose sync
+                    // brings it; a fork at the service too would show all of it twice.
+                    contextMode: "isolated",
                     ttlMs: params.ttlMs,
                     parentSessionId: params.parentSessionId,
                     childSessionId: params.childSessionId,

@@ -55,8 +55,9 @@ export function common(stage: Stage): void {
     const shown = model.requests.at(-1)!;
     assert.match(shown.messages.map(textOf).join("\n"), /<summary>/);
     const said = await service.said(key);
-    assert.equal(said.filter((l) => l === "user: and now?").length, 1);
-    assert.equal(new Set(said).size, said.length);
+    // 2026.6.11 itself writes the message anew for the second try.
+    assert.equal(said.filter((l) => l === "user: and now?").length, modern ? 1 : 2);
+    assert.equal(said.filter((l) => l.startsWith("user: overflow-topic")).length, 4);
     assertValid(stage);
   });
 

@@ -11,6 +11,8 @@ export interface AfterTurnParams {
   gatewayId?: string;
   /** The message belongs to a heartbeat exchange. */
   isHeartbeat?: boolean;
+  /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+  leaseToken?: string;
   /** Messages in order. */
   messages: Message[];
   /** How many of `messages` were there before the turn. */
@@ -50,6 +52,8 @@ export interface AssembleParams {
   explain?: boolean;
   /** Which gateway speaks, where several share a session. */
   gatewayId?: string;
+  /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+  leaseToken?: string;
   /** Messages in order. */
   messages?: Message[];
   /** The model's id. */
@@ -107,6 +111,8 @@ export interface BootstrapParams {
   expectedHead?: number;
   /** Which gateway speaks, where several share a session. */
   gatewayId?: string;
+  /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+  leaseToken?: string;
   /** Messages in order. */
   messages?: Message[];
   /** What engines read of the host's open record. */
@@ -172,6 +178,8 @@ export interface CommitTurnParams {
   gatewayId?: string;
   /** The message belongs to a heartbeat exchange. */
   isHeartbeat?: boolean;
+  /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+  leaseToken?: string;
   /** Messages in order. */
   messages: Message[];
   /** What engines read of the host's open record. */
@@ -220,6 +228,8 @@ export interface CompactParams {
   force?: boolean;
   /** Which gateway speaks, where several share a session. */
   gatewayId?: string;
+  /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+  leaseToken?: string;
   /** Ask for a successor: a new host session id for what follows the compaction. The native runtime, which `legacy` uses, heeds it. */
   rotateSession?: boolean;
   /** What engines read of the host's open record. */
@@ -266,6 +276,8 @@ export interface ContextProjection {
 export interface EndedRequest {
   /** Which gateway speaks, where several share a session. */
   gatewayId?: string;
+  /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+  leaseToken?: string;
   reason: "deleted" | "completed" | "swept" | "released";
   /** The host's transcript id under this key. */
   sessionId?: string;
@@ -321,6 +333,30 @@ export interface EventRow {
   type: string;
 }
 
+export interface ExpandedRow {
+  cut?: boolean;
+  id?: number;
+  kind: "message" | "summary";
+  level?: number;
+  role?: string;
+  /** The event's place in its session: 1, 2, 3 … without gaps. */
+  seq?: number;
+  text: string;
+  time: string;
+  /** Tokens by estimate. */
+  tokens: number;
+}
+
+export interface Expansion {
+  id: number;
+  items: ExpandedRow[];
+  /** The `after` of the next page; null at the end. */
+  next: number | null;
+  /** Tokens by estimate. */
+  tokens: number;
+  total: number;
+}
+
 export interface Explanation {
   kind: string;
   reason: string;
@@ -346,6 +382,8 @@ export interface ForkRequest {
   expectedHead?: number;
   /** Which gateway speaks, where several share a session. */
   gatewayId?: string;
+  /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+  leaseToken?: string;
   /** Where the fork begins; nothing may live there. */
   newSessionKey: string;
   /** The host's transcript id under this key. */
@@ -379,6 +417,8 @@ export interface IngestBatchParams {
   idempotencyKeys?: string[];
   /** The message belongs to a heartbeat exchange. */
   isHeartbeat?: boolean;
+  /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+  leaseToken?: string;
   /** Messages in order. */
   messages: Message[];
   /** The host's transcript id under this key. */
@@ -407,6 +447,8 @@ export interface IngestParams {
   idempotencyKey?: string;
   /** The message belongs to a heartbeat exchange. */
   isHeartbeat?: boolean;
+  /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+  leaseToken?: string;
   message: Message;
   /** The host's transcript id under this key. */
   sessionId?: string;
@@ -424,6 +466,34 @@ export interface IngestResult {
   seq: number;
 }
 
+export interface LeaseAnswer {
+  /** Changes exactly when the meaning of the window's prefix changes. */
+  epoch: number;
+  /** When a child that never wrote is removed. */
+  expiresAt: string;
+  /** The session's highest seq; it never goes back. */
+  head: number;
+  owner: string;
+  renewed: boolean;
+  token: string;
+}
+
+export interface LeaseEnd {
+  released: boolean;
+}
+
+export interface LeaseRequest {
+  /** Which gateway speaks, where several share a session. */
+  gatewayId?: string;
+  /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+  leaseToken?: string;
+  owner: string;
+  /** The host's transcript id under this key. */
+  sessionId?: string;
+  /** How long the child may take to write first, in milliseconds; 0 is a day. */
+  ttlMs: number;
+}
+
 export interface Lineage {
   /** The sessions that descend directly, newest first, at most 100. */
   children: Relative[];
@@ -439,6 +509,8 @@ export interface Liveness {
 export interface MaintainParams {
   /** Which gateway speaks, where several share a session. */
   gatewayId?: string;
+  /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+  leaseToken?: string;
   reason?: string;
   /** What engines read of the host's open record. */
   runtimeContext?: RuntimeContext;
@@ -482,6 +554,8 @@ export interface PrepareSubagentSpawnParams {
   contextMode?: string;
   /** Which gateway speaks, where several share a session. */
   gatewayId?: string;
+  /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+  leaseToken?: string;
   /** The host's transcript id under this key. */
   sessionId?: string;
   /** How long the child may take to write first, in milliseconds; 0 is a day. */
@@ -494,6 +568,8 @@ export interface Problem {
   detail?: string;
   /** Changes exactly when the meaning of the window's prefix changes. */
   epoch?: number;
+  /** When a child that never wrote is removed. */
+  expiresAt?: string;
   /** What to change, in the request's own words. */
   field?: string;
   /** The session's highest seq; it never goes back. */
@@ -508,7 +584,7 @@ export interface Problem {
   status: number;
   title: string;
   /** Ends in a slug that never changes. */
-  type: "https://github.com/engined/engined/problems/malformed" | "https://github.com/engined/engined/problems/unauthorized" | "https://github.com/engined/engined/problems/forbidden" | "https://github.com/engined/engined/problems/not-found" | "https://github.com/engined/engined/problems/unknown-session" | "https://github.com/engined/engined/problems/method-not-allowed" | "https://github.com/engined/engined/problems/request-timeout" | "https://github.com/engined/engined/problems/idempotency-conflict" | "https://github.com/engined/engined/problems/epoch-conflict" | "https://github.com/engined/engined/problems/session-erased" | "https://github.com/engined/engined/problems/lease-stale" | "https://github.com/engined/engined/problems/session-exists" | "https://github.com/engined/engined/problems/subagent-began" | "https://github.com/engined/engined/problems/nothing-to-undo" | "https://github.com/engined/engined/problems/stale-head" | "https://github.com/engined/engined/problems/too-large" | "https://github.com/engined/engined/problems/unsupported-media-type" | "https://github.com/engined/engined/problems/validation" | "https://github.com/engined/engined/problems/rate-limited" | "https://github.com/engined/engined/problems/internal" | "https://github.com/engined/engined/problems/engine-failed" | "https://github.com/engined/engined/problems/unavailable" | "https://github.com/engined/engined/problems/too-busy" | "https://github.com/engined/engined/problems/not-ready" | "https://github.com/engined/engined/problems/deadline";
+  type: "https://github.com/engined/engined/problems/malformed" | "https://github.com/engined/engined/problems/unauthorized" | "https://github.com/engined/engined/problems/forbidden" | "https://github.com/engined/engined/problems/not-found" | "https://github.com/engined/engined/problems/unknown-session" | "https://github.com/engined/engined/problems/method-not-allowed" | "https://github.com/engined/engined/problems/request-timeout" | "https://github.com/engined/engined/problems/idempotency-conflict" | "https://github.com/engined/engined/problems/epoch-conflict" | "https://github.com/engined/engined/problems/session-erased" | "https://github.com/engined/engined/problems/lease-held" | "https://github.com/engined/engined/problems/lease-stale" | "https://github.com/engined/engined/problems/session-exists" | "https://github.com/engined/engined/problems/subagent-began" | "https://github.com/engined/engined/problems/nothing-to-undo" | "https://github.com/engined/engined/problems/stale-head" | "https://github.com/engined/engined/problems/too-large" | "https://github.com/engined/engined/problems/unsupported-media-type" | "https://github.com/engined/engined/problems/validation" | "https://github.com/engined/engined/problems/rate-limited" | "https://github.com/engined/engined/problems/internal" | "https://github.com/engined/engined/problems/engine-failed" | "https://github.com/engined/engined/problems/unavailable" | "https://github.com/engined/engined/problems/too-busy" | "https://github.com/engined/engined/problems/not-ready" | "https://github.com/engined/engined/problems/deadline";
 }
 
 export interface Quarantine {
@@ -531,6 +607,13 @@ export interface Range {
 export interface Readiness {
   checks: Check[];
   ready: boolean;
+}
+
+export interface Receipt {
+  complete: boolean;
+  counts: Record<string, number>;
+  erased: number;
+  erasedAt: string | null;
 }
 
 export interface Relative {
@@ -559,6 +642,8 @@ export interface ResetRequest {
   gatewayId?: string;
   /** The first seq that stays; absent, nothing does. */
   keepFromSeq?: number;
+  /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+  leaseToken?: string;
   /** The host's transcript id after the reset; a write that names it makes it the session's. */
   nextSessionId?: string;
   reason?: string;
@@ -573,6 +658,8 @@ export interface RewindRequest {
   expectedHead?: number;
   /** Which gateway speaks, where several share a session. */
   gatewayId?: string;
+  /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+  leaseToken?: string;
   /** The host's transcript id under this key. */
   sessionId?: string;
   /** Any seq up to the head. */
@@ -582,6 +669,8 @@ export interface RewindRequest {
 export interface RollbackRequest {
   /** Which gateway speaks, where several share a session. */
   gatewayId?: string;
+  /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+  leaseToken?: string;
   /** The host's transcript id under this key. */
   sessionId?: string;
 }
@@ -789,6 +878,8 @@ export interface TranscriptParams {
   expectedHead?: number;
   /** Which gateway speaks, where several share a session. */
   gatewayId?: string;
+  /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+  leaseToken?: string;
   /** The host's lifecycle revision; it changes with every reset. */
   lifecycleRevision?: string;
   /** The host's transcript id under this key. */
@@ -822,6 +913,8 @@ export interface UndoRequest {
   expectedHead?: number;
   /** Which gateway speaks, where several share a session. */
   gatewayId?: string;
+  /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+  leaseToken?: string;
   /** The host's transcript id under this key. */
   sessionId?: string;
 }
@@ -881,11 +974,23 @@ export interface Routes {
     body: undefined;
     answer: FeedPage;
   };
+  /** Erase all sessions whose keys begin with a prefix */
+  "DELETE /v1/sessions": {
+    query: { keyPrefix?: string };
+    body: undefined;
+    answer: Receipt;
+  };
   /** List sessions */
   "GET /v1/sessions": {
     query: { after?: string; limit?: number };
     body: undefined;
     answer: SessionPage;
+  };
+  /** Erase a session */
+  "DELETE /v1/sessions/{key}": {
+    query: Record<never, never>;
+    body: undefined;
+    answer: Receipt;
   };
   /** Look at a session */
   "GET /v1/sessions/{key}": {
@@ -947,6 +1052,18 @@ export interface Routes {
     body: IngestBatchParams;
     answer: IngestBatchResult;
   };
+  /** Give a lease back */
+  "DELETE /v1/sessions/{key}/lease": {
+    query: { token?: string };
+    body: undefined;
+    answer: LeaseEnd;
+  };
+  /** Take or renew a session's lease */
+  "POST /v1/sessions/{key}/lease": {
+    query: Record<never, never>;
+    body: LeaseRequest;
+    answer: LeaseAnswer;
+  };
   /** Do housekeeping */
   "POST /v1/sessions/{key}/maintain": {
     query: Record<never, never>;
@@ -994,6 +1111,12 @@ export interface Routes {
     query: Record<never, never>;
     body: undefined;
     answer: SummaryRow;
+  };
+  /** Read what a summary covers, in words */
+  "GET /v1/sessions/{key}/summaries/{id}/expand": {
+    query: { maxTokens?: number; messages?: string; after?: number };
+    body: undefined;
+    answer: Expansion;
   };
   /** Expand a summary */
   "GET /v1/sessions/{key}/summaries/{id}/sources": {
