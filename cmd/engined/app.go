@@ -17,6 +17,7 @@ import (
 	"github.com/engined/engined/internal/config"
 	"github.com/engined/engined/internal/devpg"
 	"github.com/engined/engined/internal/engine"
+	"github.com/engined/engined/internal/hooks"
 	"github.com/engined/engined/internal/store"
 )
 
@@ -44,6 +45,7 @@ type App struct {
 	engines  *engine.Registry
 	slot     *engine.Guard
 	upkeep   *engine.Upkeep
+	hooks    *hooks.Hooks
 	keys     *access.Keyring // of a node
 	registry *prometheus.Registry
 	addr     net.Addr

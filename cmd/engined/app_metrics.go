@@ -9,6 +9,7 @@ import (
 
 	"github.com/engined/engined/internal/bus"
 	"github.com/engined/engined/internal/engine"
+	"github.com/engined/engined/internal/hooks"
 )
 
 // observe registers what is measured besides HTTP.
@@ -38,6 +39,7 @@ func (a *App) observe() {
 		&setAside{a.engines, prometheus.NewDesc("engined_engine_quarantined", "1 for each engine that is set aside on this node.", []string{"engine", "operation"}, nil)},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "engined_engine_calls_abandoned", Help: "Calls of engines that were given up and have not ended."},
 			func() float64 { return float64(a.engines.Abandoned()) }),
+		&webhooks{a.hooks, prometheus.NewDesc("engined_hooks_total", "Webhooks around compactions, by hook and outcome.", []string{"hook", "outcome"}, nil)},
 		&maintenance{a.upkeep, prometheus.NewDesc("engined_maintenance_total", "Maintenance of sessions, by outcome.", []string{"outcome"}, nil)},
 		&debts{
 			app:    a,
@@ -100,5 +102,25 @@ func (m *maintenance) Collect(ch chan<- prometheus.Metric) {
 		"changed": s.Changed, "unchanged": s.Unchanged, "failed": s.Failed, "coalesced": s.Coalesced, "dropped": s.Dropped,
 	} {
 		ch <- prometheus.MustNewConstMetric(m.desc, prometheus.CounterValue, float64(n), outcome)
+	}
+}
+
+// webhooks shows what hooks came to.
+type webhooks struct {
+	hooks *hooks.Hooks
+	desc  *prometheus.Desc
+}
+
+// Describe implements prometheus.Collector.
+func (w *webhooks) Describe(ch chan<- *prometheus.Desc) { ch <- w.desc }
+
+// Collect implements prometheus.Collector.
+func (w *webhooks) Collect(ch chan<- prometheus.Metric) {
+	s := w.hooks.Stats()
+	for at, n := range map[[2]string]uint64{
+		{"before", "ok"}: s.BeforeOK, {"before", "failed"}: s.BeforeFailed, {"before", "timeout"}: s.BeforeTimeout,
+		{"after", "ok"}: s.AfterOK, {"after", "failed"}: s.AfterFailed, {"after", "dropped"}: s.AfterDropped,
+	} {
+		ch <- prometheus.MustNewConstMetric(w.desc, prometheus.CounterValue, float64(n), at[0], at[1])
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/engined/engined/internal/compact"
 	"github.com/engined/engined/internal/config"
 	"github.com/engined/engined/internal/engine"
+	"github.com/engined/engined/internal/hooks"
 	"github.com/engined/engined/internal/message"
 	"github.com/engined/engined/internal/retrieval"
 	"github.com/engined/engined/internal/store"
@@ -47,9 +48,14 @@ func (a *App) makeEngines(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	notifier := worker.NewNotifier(publisher)
+	a.hooks = hooks.New(hooks.Config{
+		Bus: notifier, URL: a.cfg.HookURL, Secret: a.cfg.HookSecret, Timeout: a.cfg.HookTimeout, Logger: a.log,
+	})
+	a.onClose("hooks", a.hooks.Stop)
 	cfg := engine.Config{
 		Summarizers: set, Parallel: a.cfg.SummaryParallel, LastResortAfter: a.cfg.LastResortAfter,
-		Log: a.store, Notifier: worker.NewNotifier(publisher),
+		Log: a.store, Notifier: notifier, Hooks: a.hooks,
 		Policy: compact.Policy{
 			Threshold: a.cfg.CompactionThreshold, SoftThreshold: 0.8 * a.cfg.CompactionThreshold,
 			TargetShare: a.cfg.CompactionTarget, TailShare: a.cfg.CompactionTail,

@@ -39,9 +39,19 @@ type NoticeType string
 const (
 	TurnCompleted NoticeType = "turn_completed"
 	EpochRotated  NoticeType = "epoch_rotated"
+	// CompactionStarting and CompactionFinished frame a compaction, however it
+	// ends; Seq is the head. They stand for no event and are not repeated.
+	CompactionStarting NoticeType = "compaction_starting"
+	CompactionFinished NoticeType = "compaction_finished"
 )
 
-func (t NoticeType) known() bool { return t == TurnCompleted || t == EpochRotated }
+func (t NoticeType) known() bool {
+	switch t {
+	case TurnCompleted, EpochRotated, CompactionStarting, CompactionFinished:
+		return true
+	}
+	return false
+}
 
 // Notice says that the event Seq of a session exists.
 type Notice struct {

@@ -48,6 +48,9 @@ type Config struct {
 	SweepLease          time.Duration
 	IndexInterval       time.Duration
 	RollingTurns        int
+	HookURL             string
+	HookSecret          string
+	HookTimeout         time.Duration
 	RewriteResults      bool
 	PruneResults        string
 	PruneKeep           int

@@ -167,6 +167,7 @@ func TestWhatIsWrongIsSaidWithItsPlace(t *testing.T) {
 		"tail":              {"compaction-tail: 0.5", nil, "leaves no room for summaries"},
 		"listen":            {"listen: here", nil, `"here" is not host:port`},
 		"url":               {"url: localhost:7420", nil, "not an http or https URL"},
+		"hook's url":        {"hook-url: ftp://hunter2@x", nil, "hook-url: not an http or https URL"},
 		"half a key pair":   {"nats-cert: a.pem", nil, "one needs the other"},
 		"key":               {"keys: [token]", nil, "an entry is not TOKEN=TENANT"},
 		"one key, two uses": {"keys: [a=x, a=y]", nil, "one token stands there twice"},

@@ -202,6 +202,21 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return count(&c.PruneKeep, 1, 10_000) },
 		},
 		{
+			Name: "hook-url", Scope: Node | Working, Secret: true,
+			Usage: "where to POST before and after compactions; see docs/hooks.md",
+			bind:  func(c *Config) Value { return text(&c.HookURL, "url") },
+		},
+		{
+			Name: "hook-secret", Scope: Node | Working, Secret: true,
+			Usage: "secret that signs those requests",
+			bind:  func(c *Config) Value { return text(&c.HookSecret, "token") },
+		},
+		{
+			Name: "hook-timeout", Default: "5s", Scope: Node | Working,
+			Usage: "how long a compaction waits for the hook before it",
+			bind:  func(c *Config) Value { return duration(&c.HookTimeout) },
+		},
+		{
 			Name: "rewrite-results", Default: "false", Scope: Node | Working,
 			Usage: "replace old tool results in windows by shorter forms, behind turns, each time in one epoch step; see docs/engines.md",
 			bind:  func(c *Config) Value { return yesNo(&c.RewriteResults) },

@@ -36,6 +36,11 @@ func (c Config) validate() error {
 		add(!seen[token], "keys: one token stands there twice")
 		seen[token] = true
 	}
+	if c.HookURL != "" {
+		u, err := url.Parse(c.HookURL)
+		// It may hold a password: it is not repeated.
+		add(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", "hook-url: not an http or https URL")
+	}
 	for _, e := range c.RemoteEngines() {
 		add(e.Owner != "core", "engines: the owner core is engined's own")
 	}

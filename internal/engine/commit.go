@@ -37,7 +37,9 @@ func (c *Compactor) commit(ctx context.Context, j *job, target *contextengine.Se
 		Live         []int64 `json:"live"`
 		DraftsReused int     `json:"draftsReused"`
 		Calls        int     `json:"calls"`
-	}{made, live, out.Reused, out.Calls})
+		// HookError is what became of the hook before it, where that failed.
+		HookError string `json:"hookError,omitempty"`
+	}{made, live, out.Reused, out.Calls, j.told.failure()})
 	if err != nil {
 		return contextengine.CompactResult{}, err
 	}

@@ -118,7 +118,11 @@ type job struct {
 	state  events.State
 	plan   compact.Plan
 	forced bool
-	lease  string
+	// over tells that the window is over the budget.
+	over  bool
+	lease string
+	// told is what hooks were told of it, nil where there are none.
+	told *toldHooks
 	// successor is the host session that follows, "" for none.
 	successor string
 	// again holds, by step, the summaries that a redo writes anew; nil for any
@@ -127,50 +131,79 @@ type job struct {
 }
 
 func (c *Compactor) run(ctx context.Context, p contextengine.CompactParams, epoch int64, lastResort bool) (contextengine.CompactResult, error) {
-	none := contextengine.CompactResult{}
+	nothing := contextengine.CompactResult{OK: true, Reason: reasonNothing, Epoch: 1}
+	j, stop, err := c.prepare(ctx, p, epoch)
+	if err != nil {
+		return unknownIsFine(nothing, err)
+	}
+	if stop == "" && p.DryRun {
+		return c.dryRun(j)
+	}
+	if stop == "" && c.cfg.Hooks != nil {
+		told := c.before(ctx, j)
+		// What was written meanwhile belongs into the plan.
+		if now, err := c.cfg.Log.Session(ctx, p.Tenant, p.SessionKey); err != nil || now.Head != j.view.Head || now.Epoch != epoch {
+			if j, stop, err = c.prepare(ctx, p, epoch); err != nil {
+				told.after(contextengine.CompactResult{}, err)
+				return unknownIsFine(nothing, err)
+			}
+		}
+		j.told = told
+	}
+	if stop != "" {
+		res := contextengine.CompactResult{OK: true, Reason: string(stop), Epoch: j.view.Epoch}
+		j.told.after(res, nil)
+		return res, nil
+	}
+	res, err := c.make(ctx, p, j, lastResort)
+	if err != nil {
+		res, err = unknownIsFine(nothing, err)
+	}
+	j.told.after(res, err)
+	return res, err
+}
+
+// prepare reads the session as it is and plans.
+func (c *Compactor) prepare(ctx context.Context, p contextengine.CompactParams, epoch int64) (*job, compact.Stop, error) {
 	v, err := c.cfg.Log.View(ctx, p.Tenant, p.SessionKey, uuid.Nil, 0, 0)
 	if err != nil {
-		return unknownIsFine(contextengine.CompactResult{OK: true, Reason: reasonNothing, Epoch: 1}, err)
+		return nil, "", err
 	}
 	if v.Epoch != epoch {
-		return none, &contextengine.EpochConflictError{Expected: epoch, Epoch: v.Epoch}
+		return nil, "", &contextengine.EpochConflictError{Expected: epoch, Epoch: v.Epoch}
 	}
 	j := &job{view: v, lease: p.LeaseToken}
 	if j.entries, err = c.uncovered(ctx, v); err != nil {
-		return none, err
+		return nil, "", err
 	}
 	if j.state, err = c.calibrate(ctx, v, j.entries); err != nil {
-		return none, err
+		return nil, "", err
 	}
 	var stop compact.Stop
 	planned := c.planInput(j, p)
 	j.forced = planned.Force
-	if j.plan, stop = c.plan(planned); stop != "" {
-		return contextengine.CompactResult{OK: true, Reason: string(stop), Epoch: v.Epoch}, nil
-	}
-	if p.DryRun {
-		return c.dryRun(j)
-	}
+	j.plan, stop = c.plan(planned)
+	// Over its budget a window leaves messages out unseen: a summary by rule is
+	// better than none.
+	j.over = planned.Budget > 0 && j.plan.TokensBefore > planned.Budget || p.CurrentTokenCount != nil && *p.CurrentTokenCount > planned.Budget
+	return j, stop, nil
+}
+
+// make has the summaries written and commits them.
+func (c *Compactor) make(ctx context.Context, p contextengine.CompactParams, j *job, lastResort bool) (contextengine.CompactResult, error) {
+	v := j.view
 	if p.RotateSession && c.rotates {
 		j.successor = uuid.NewString()
 	}
-	// Over its budget a window leaves messages out unseen: a summary by rule is
-	// better than none.
-	over := planned.Budget > 0 && j.plan.TokensBefore > planned.Budget || p.CurrentTokenCount != nil && *p.CurrentTokenCount > planned.Budget
-	lastResort = lastResort || over && c.cfg.LastResortAfter > 0
+	lastResort = lastResort || j.over && c.cfg.LastResortAfter > 0
 	out, err := compact.Run(ctx, c.runInput(v, j.plan, p.CustomInstructions, lastResort))
-	if err != nil {
-		if _, step := errors.AsType[*compact.StepError](err); !step && errors.Is(err, compact.ErrNotSmaller) {
-			return contextengine.CompactResult{OK: true, Reason: reasonNothing, Epoch: v.Epoch}, nil
-		}
-		err = c.cfg.unlessErased(ctx, v.Session, fmt.Errorf("compaction: %w", err))
-		return unknownIsFine(contextengine.CompactResult{OK: true, Reason: reasonNothing, Epoch: 1}, err)
+	if _, step := errors.AsType[*compact.StepError](err); !step && errors.Is(err, compact.ErrNotSmaller) {
+		return contextengine.CompactResult{OK: true, Reason: reasonNothing, Epoch: v.Epoch}, nil
 	}
-	res, err := c.commit(ctx, j, p.SessionTarget, out)
 	if err != nil {
-		return unknownIsFine(contextengine.CompactResult{OK: true, Reason: reasonNothing, Epoch: 1}, err)
+		return contextengine.CompactResult{}, c.cfg.unlessErased(ctx, v.Session, fmt.Errorf("compaction: %w", err))
 	}
-	return res, nil
+	return c.commit(ctx, j, p.SessionTarget, out)
 }
 
 func (c *Compactor) runInput(v store.View, p compact.Plan, instructions string, lastResort bool) compact.RunInput {

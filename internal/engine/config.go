@@ -80,6 +80,8 @@ type Config struct {
 	// Prune says how windows show old tool results; the zero value shows them as
 	// they are. Compactions are planned as if nothing was pruned.
 	Prune window.Pruning
+	// Hooks hear of compactions; nil is nobody.
+	Hooks CompactionHooks
 	// Rewriting is what maintenance does.
 	Rewriting Rewriting
 	// RollingTurns is how many turns Rolling keeps verbatim, 0 for its own number.

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -67,7 +68,7 @@ func (w *Worker) handle(ctx context.Context, j bus.Job, _ bus.Delivery) error {
 		w.record(ctx, s, started, outcomeNothing, errors.New(res.Reason))
 		return w.cfg.Debts.SettleDebt(ctx, debt)
 	}
-	w.record(ctx, s, started, outcomeCompacted, nil)
+	w.record(ctx, s, started, outcomeCompacted, hookError(res))
 	w.cfg.Logger.Info("compacted", "sid", s.SID, "epoch", res.Epoch,
 		"tokensBefore", res.Result.TokensBefore, "tokensAfter", res.Result.TokensAfter, "took", time.Since(started))
 	return nil
@@ -84,6 +85,17 @@ func (w *Worker) pause(failures int, cause error) time.Duration {
 		}
 	}
 	return delay
+}
+
+// hookError is what became of the hook before a compaction, nil where it did well.
+func hookError(res contextengine.CompactResult) error {
+	var details struct {
+		HookError string `json:"hookError"`
+	}
+	if res.Result == nil || json.Unmarshal(res.Result.Details, &details) != nil || details.HookError == "" {
+		return nil
+	}
+	return errors.New("hook before: " + details.HookError)
 }
 
 // record notes an attempt, even when the job's own context has ended.

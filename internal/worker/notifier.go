@@ -27,3 +27,13 @@ func (n *Notifier) EpochRotated(tenant string, sid uuid.UUID, seq, epoch int64) 
 func (n *Notifier) CompactionOwed(tenant string, sid uuid.UUID, epoch int64) {
 	n.pub.Job(bus.Job{Tenant: tenant, SID: sid.String(), Epoch: epoch})
 }
+
+// CompactionStarting publishes that a compaction is about to be made.
+func (n *Notifier) CompactionStarting(tenant string, sid uuid.UUID, seq, epoch int64) {
+	n.pub.Notice(bus.Notice{Type: bus.CompactionStarting, Tenant: tenant, SID: sid.String(), Seq: seq, Epoch: epoch})
+}
+
+// CompactionFinished publishes that one has ended, however it did.
+func (n *Notifier) CompactionFinished(tenant string, sid uuid.UUID, seq, epoch int64) {
+	n.pub.Notice(bus.Notice{Type: bus.CompactionFinished, Tenant: tenant, SID: sid.String(), Seq: seq, Epoch: epoch})
+}
