@@ -68,9 +68,9 @@ WHERE e.tenant_id = @tenant_id AND e.sid = @sid AND e.type = 7 AND e.type <> 1 A
 ORDER BY e.seq;
 
 -- name: MessageSteps :many
--- The facts of all messages from a seq on, for a walk over the whole tree.
+-- The facts of all messages up to a seq, for a walk over the whole tree.
 SELECT seq, role, tokens, flags, links, offset_tokens, parent_seq FROM events
-WHERE tenant_id = @tenant_id AND sid = @sid AND type = 1 AND seq >= @since::bigint
+WHERE tenant_id = @tenant_id AND sid = @sid AND type = 1 AND seq <= @upto::bigint
 ORDER BY seq;
 
 -- name: Reparent :exec
@@ -85,4 +85,11 @@ SELECT e.seq, coalesce(b.body, e.body)::bytea AS body FROM events e
 LEFT JOIN LATERAL (
     SELECT x.body FROM bodies x WHERE x.tenant_id = e.tenant_id AND x.sid = e.sid AND x.hash = e.body_ref LIMIT 1) b ON true
 WHERE e.tenant_id = @tenant_id AND e.sid = @sid AND e.type = 2 AND e.type <> 1 AND e.seq > @after::bigint
+ORDER BY e.seq LIMIT @max_rows::integer;
+
+-- name: MessagesFrom :many
+-- Messages from a seq on, with whose they are.
+SELECT e.seq, e.payload_hash, coalesce(e.gateway, '') AS gateway, coalesce(e.host_session_id, '') AS host_session_id
+FROM events e
+WHERE e.tenant_id = @tenant_id AND e.sid = @sid AND e.type = 1 AND e.seq >= @first::bigint
 ORDER BY e.seq LIMIT @max_rows::integer;

@@ -70,14 +70,16 @@ func (pg *page) name(ctx context.Context) error {
 		return nil
 	}
 	limit := unnamedPage + 2*len(pg.entries)
-	rows, err := pg.tx.Unnamed(ctx, pg.pos.Unnamed, limit)
-	if err != nil || len(rows) == 0 {
-		if err == nil {
-			pg.pos.Unnamed = pg.tx.Session.Head
-		}
+	rows, more, err := pg.tx.Unnamed(ctx, pg.pos.Unnamed, limit)
+	if err != nil {
 		return err
 	}
-	turns, err := pg.tx.Turns(ctx, rows[0].Seq, limit)
+	head := pg.tx.State.Line.Place(pg.tx.Session.Head)
+	if len(rows) == 0 {
+		pg.pos.Unnamed = head
+		return nil
+	}
+	turns, err := pg.tx.Turns(ctx, rows[0].Place, limit)
 	if err != nil {
 		return err
 	}
@@ -93,11 +95,11 @@ func (pg *page) name(ctx context.Context) error {
 			continue
 		}
 		if e.identity != isNew {
-			m.after(e.seq)
+			m.after(e.place)
 			continue
 		}
-		if seq := m.match(e); seq > 0 {
-			e.identity, e.seq = isNamed, seq
+		if place := m.match(e); place > 0 {
+			e.identity, e.place = isNamed, place
 		} else if e.read.EntryKey != "" || e.read.ResponseID != "" {
 			unmatched = append(unmatched, e)
 		}
@@ -105,7 +107,7 @@ func (pg *page) name(ctx context.Context) error {
 	if err := pg.nameByKeys(ctx, m, unmatched); err != nil {
 		return err
 	}
-	pg.pos.Unnamed = m.rest(len(rows) == limit, pg.tx.Session.Head)
+	pg.pos.Unnamed = m.rest(more, head)
 	return nil
 }
 
@@ -115,10 +117,11 @@ func (pg *page) nameByKeys(ctx context.Context, m *matcher, entries []*placed) e
 	if len(entries) == 0 {
 		return nil
 	}
-	var seqs []int64
+	var places, seqs []int64
+	line := pg.tx.State.Line
 	for i := range m.all {
-		if c := &m.all[i]; !c.taken && m.own(c) && (c.turn == nil || c.turn.admission == "") {
-			seqs = append(seqs, c.Seq)
+		if c := &m.all[i]; !c.taken && !c.Inherited && m.own(c) && (c.turn == nil || c.turn.admission == "") {
+			places, seqs = append(places, c.Place), append(seqs, line.Seq(c.Place))
 		}
 	}
 	if len(seqs) == 0 {
@@ -129,19 +132,19 @@ func (pg *page) nameByKeys(ctx context.Context, m *matcher, entries []*placed) e
 		return err
 	}
 	byKey := make(map[string]int64)
-	for _, seq := range slices.Backward(seqs) { // the first of a key wins
-		read, err := message.Read(bodies[seq])
+	for i, place := range slices.Backward(places) { // the first of a key wins
+		read, err := message.Read(bodies[seqs[i]])
 		if err != nil {
 			continue
 		}
 		for _, key := range hostKeys(read) {
-			byKey[key] = seq
+			byKey[key] = place
 		}
 	}
 	for _, e := range entries {
 		for _, key := range hostKeys(e.read) {
-			if seq, ok := byKey[key]; ok && m.take(seq) {
-				e.identity, e.seq = isNamed, seq
+			if place, ok := byKey[key]; ok && m.take(place) {
+				e.identity, e.place = isNamed, place
 				break
 			}
 		}
@@ -188,10 +191,10 @@ func (m *matcher) add(rows []store.UnnamedMessage, turns []events.Event) error {
 	at := 0
 	for i, r := range rows {
 		m.all[i].UnnamedMessage = r
-		for at < len(ts) && ts[at].last < r.Seq {
+		for at < len(ts) && ts[at].last < r.Place {
 			at++
 		}
-		if at < len(ts) && ts[at].first <= r.Seq {
+		if at < len(ts) && ts[at].first <= r.Place {
 			m.all[i].turn = ts[at]
 		}
 	}
@@ -199,27 +202,27 @@ func (m *matcher) add(rows []store.UnnamedMessage, turns []events.Event) error {
 }
 
 // after goes on behind a message of the lane that is known.
-func (m *matcher) after(seq int64) {
-	if seq <= 0 {
+func (m *matcher) after(place int64) {
+	if place <= 0 {
 		return
 	}
-	m.next, _ = slices.BinarySearchFunc(m.all, seq+1, bySeq)
+	m.next, _ = slices.BinarySearchFunc(m.all, place+1, byPlace)
 	m.open = nil
 	if m.next < len(m.all) {
-		if t := m.all[m.next].turn; t != nil && t.first <= seq {
+		if t := m.all[m.next].turn; t != nil && t.first <= place {
 			m.open = t
 		}
 	}
 }
 
-func bySeq(c candidate, seq int64) int { return cmp.Compare(c.Seq, seq) }
+func byPlace(c candidate, place int64) int { return cmp.Compare(c.Place, place) }
 
 // own reports whether a message was delivered for this lane.
 func (m *matcher) own(c *candidate) bool {
 	return c.Lane.HostSession == m.lane.HostSession
 }
 
-// match is the seq of the message that an entry is, 0 for none.
+// match is the place of the message that an entry is, 0 for none.
 func (m *matcher) match(e *placed) int64 {
 	if t := m.byAdmission[e.ID]; t != nil {
 		if i := m.index(t.first); i >= 0 && !m.all[i].taken {
@@ -232,7 +235,7 @@ func (m *matcher) match(e *placed) int64 {
 		}
 	}
 	if m.open != nil {
-		for i := m.next; i < len(m.all) && m.all[i].Seq <= m.open.last; i++ {
+		for i := m.next; i < len(m.all) && m.all[i].Place <= m.open.last; i++ {
 			if m.equal(i, e) {
 				return m.pick(i)
 			}
@@ -253,7 +256,7 @@ func (m *matcher) match(e *placed) int64 {
 			c := &m.all[i]
 			switch {
 			case !free(i) || !m.equal(i, e):
-			case m.own(c), c.Lane.HostSession == "" && (strong || m.nextFree() == i), strong && e.hasKey():
+			case !c.Inherited && m.own(c), !c.Inherited && c.Lane.HostSession == "" && (strong || m.nextFree() == i), strong && e.hasKey():
 				return m.pick(i)
 			}
 		}
@@ -269,7 +272,7 @@ func (e *placed) hasKey() bool { return e.read.EntryKey != "" || e.read.Response
 func (m *matcher) nextFree() int {
 	for i := m.next; i < len(m.all); i++ {
 		c := &m.all[i]
-		if !c.taken && (m.own(c) || c.Lane.HostSession == "") {
+		if !c.taken && !c.Inherited && (m.own(c) || c.Lane.HostSession == "") {
 			return i
 		}
 	}
@@ -295,11 +298,11 @@ func (m *matcher) pick(i int) int64 {
 	c := &m.all[i]
 	c.taken = true
 	m.next, m.open = i+1, c.turn
-	return c.Seq
+	return c.Place
 }
 
-func (m *matcher) take(seq int64) bool {
-	i := m.index(seq)
+func (m *matcher) take(place int64) bool {
+	i := m.index(place)
 	if i < 0 || m.all[i].taken {
 		return false
 	}
@@ -307,23 +310,23 @@ func (m *matcher) take(seq int64) bool {
 	return true
 }
 
-func (m *matcher) index(seq int64) int {
-	i, ok := slices.BinarySearchFunc(m.all, seq, bySeq)
+func (m *matcher) index(place int64) int {
+	i, ok := slices.BinarySearchFunc(m.all, place, byPlace)
 	if !ok {
 		return -1
 	}
 	return i
 }
 
-// rest is the seq before the first message that a later page may name.
+// rest is the place before the first message that a later page may name.
 func (m *matcher) rest(more bool, head int64) int64 {
 	for i := range m.all {
-		if c := &m.all[i]; !c.taken && (m.own(c) || c.Lane.HostSession == "") {
-			return c.Seq - 1
+		if c := &m.all[i]; !c.taken && !c.Inherited && (m.own(c) || c.Lane.HostSession == "") {
+			return c.Place - 1
 		}
 	}
 	if more {
-		return m.all[len(m.all)-1].Seq
+		return m.all[len(m.all)-1].Place
 	}
 	return head
 }

@@ -24,10 +24,10 @@ type position struct {
 	// the session shows of it.
 	Copied  bool `json:"copied,omitempty"`
 	Settled bool `json:"settled,omitempty"`
-	// Unnamed is a seq with no message after it, up to the head of its time, that
-	// this lane may still name.
+	// Unnamed is a place behind which everything is that this lane may still
+	// name.
 	Unnamed int64 `json:"unnamed,omitempty"`
-	// Newest is the message of the newest entry that is one.
+	// Newest is the place of the lane's newest message.
 	Newest int64 `json:"newest,omitempty"`
 	// Places counts the entries without ids before the cursor, Before those
 	// before the newest page.
@@ -59,9 +59,9 @@ type placed struct {
 	variant string
 	// parent is the entry it follows, resolved.
 	parent string
-	// seq is its event: of a message or reset its own, else the one that
-	// records it.
-	seq int64
+	// place is where its event stands in the session's line: of a message or
+	// reset its own, else the one that records it.
+	place int64
 }
 
 // node is the entry's name in the lane's tree.
@@ -128,9 +128,6 @@ func (pg *page) derive() {
 
 // take stores the page.
 func (pg *page) take(ctx context.Context) error {
-	if err := pg.skipInherited(ctx); err != nil {
-		return err
-	}
 	if err := pg.identify(ctx); err != nil {
 		return err
 	}
@@ -185,7 +182,7 @@ func (pg *page) identify(ctx context.Context) error {
 		e := &pg.entries[i]
 		pg.recognise(e, byID[e.ID])
 		here := func(id string) bool {
-			return inLane[id] || slices.ContainsFunc(byID[id], func(k store.KnownEntry) bool { return k.Lane == pg.row.Lane })
+			return inLane[id] || slices.ContainsFunc(byID[id], func(k store.KnownEntry) bool { return k.Lane == pg.row.Lane && !k.Inherited })
 		}
 		switch {
 		case e.Kind == hostlog.Leaf:
@@ -213,30 +210,30 @@ func (pg *page) identify(ctx context.Context) error {
 		// An entry may come twice in one page.
 		if e.identity != isKnown {
 			byID[e.ID] = append(byID[e.ID], store.KnownEntry{
-				ID: e.ID, Lane: pg.row.Lane, Variant: e.variant, Seq: pending(i), Hash: e.hash[:],
+				ID: e.ID, Lane: pg.row.Lane, Variant: e.variant, Place: pending(i), Hash: e.hash[:],
 			})
 		}
 	}
 	return nil
 }
 
-// pending stands for the seq of an entry of the same page, which is not known
-// yet: below zero, so that it is never taken for a seq.
+// pending stands for the place of an entry of the same page, which is not known
+// yet: below zero, so that it is never taken for one.
 func pending(i int) int64 { return -1 - int64(i) }
 
 func (pg *page) recognise(e *placed, known []store.KnownEntry) {
 	taken := false
 	for _, k := range known {
-		mine, same := k.Lane == pg.row.Lane, bytes.Equal(k.Hash, e.hash[:])
+		mine, same := k.Lane == pg.row.Lane && !k.Inherited, bytes.Equal(k.Hash, e.hash[:])
 		switch {
 		case mine && same:
-			e.identity, e.seq, e.variant = isKnown, k.Seq, k.Variant
+			e.identity, e.place, e.variant = isKnown, k.Place, k.Variant
 			return
 		case mine && k.Variant == "":
 			taken = true
 		case !mine && same && e.identity == isNew:
-			e.identity, e.seq = isCopied, k.Seq
-			if k.Lane.Gateway == pg.row.Gateway && e.Kind != hostlog.Header {
+			e.identity, e.place = isCopied, k.Place
+			if (k.Inherited || k.Lane.Gateway == pg.row.Gateway) && e.Kind != hostlog.Header {
 				pg.pos.Copied = true
 			}
 		}
@@ -252,9 +249,8 @@ func (e *placed) link() events.LinkedEntry {
 		ID: e.ID, Parent: e.parent, Type: e.Type, Variant: e.variant, FirstKept: e.FirstKept,
 		Result: e.Kind == hostlog.Message && e.read.Role == message.Result,
 	}
-	switch e.Kind {
-	case hostlog.Message, hostlog.Reset:
-		out.Seq = e.seq
+	if e.Kind == hostlog.Message || e.Kind == hostlog.Reset {
+		out.Place = e.place
 	}
 	if e.Kind != hostlog.Message && e.identity != isCopied {
 		out.Record = string(e.Raw)
@@ -268,7 +264,7 @@ func (e *placed) treeNode() hostlog.Node {
 		Result: e.Kind == hostlog.Message && e.read.Role == message.Result,
 	}
 	if e.Kind == hostlog.Message || e.Kind == hostlog.Reset {
-		n.Seq = e.seq
+		n.Place = e.place
 	}
 	return n
 }

@@ -64,12 +64,12 @@ func (pg *page) loadTree(ctx context.Context) error {
 		for _, e := range own.entries {
 			n := nodeOf(e)
 			pg.tree.Add(n)
-			mine[n.Seq] = true
+			mine[n.Place] = true
 		}
 	}
 	for i := range pg.entries {
-		if e := &pg.entries[i]; e.Kind == hostlog.Message && e.seq > 0 {
-			mine[e.seq] = true
+		if e := &pg.entries[i]; e.Kind == hostlog.Message && e.place > 0 {
+			mine[e.place] = true
 		}
 	}
 	delete(mine, 0)
@@ -78,12 +78,12 @@ func (pg *page) loadTree(ctx context.Context) error {
 		if l.Gateway != pg.row.Gateway {
 			continue
 		}
-		if !slices.ContainsFunc(k.entries, func(e events.LinkedEntry) bool { return mine[e.Seq] }) {
+		if !slices.ContainsFunc(k.entries, func(e events.LinkedEntry) bool { return mine[e.Place] }) {
 			continue
 		}
 		for _, e := range k.entries {
 			if kindOf(e.Type) == hostlog.Message {
-				pg.family[e.Seq] = true
+				pg.family[e.Place] = true
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func (pg *page) loadTree(ctx context.Context) error {
 }
 
 func nodeOf(e events.LinkedEntry) hostlog.Node {
-	n := hostlog.Node{ID: e.ID, Parent: e.Parent, Kind: kindOf(e.Type), Seq: e.Seq, Type: e.Type, FirstKept: e.FirstKept, Result: e.Result}
+	n := hostlog.Node{ID: e.ID, Parent: e.Parent, Kind: kindOf(e.Type), Place: e.Place, Type: e.Type, FirstKept: e.FirstKept, Result: e.Result}
 	if e.Variant != "" {
 		n.ID += "~" + e.Variant
 	}
@@ -117,27 +117,18 @@ type paths struct {
 	all  []store.TreeMessage
 	by   map[int64]*store.TreeMessage
 	show map[int64]bool // on the active path afterwards
-	// inherited is the part of the path that a fork has from its ancestors; their
-	// messages are not in all.
-	inherited []events.Range
 }
 
 func (w *run) paths(ctx context.Context) (*paths, error) {
-	all, err := w.tx.Tree(ctx, 1)
+	all, err := w.tx.Tree(ctx)
 	if err != nil {
 		return nil, err
 	}
 	p := &paths{all: all, by: make(map[int64]*store.TreeMessage, len(all)), show: make(map[int64]bool, len(all))}
-	line := w.tx.State.Line
-	for _, r := range w.tx.State.Path {
-		if r.From <= line.Base() {
-			p.inherited = append(p.inherited, events.Range{From: r.From, To: min(r.To, line.Base())})
-		}
-	}
 	for i := range all {
 		m := &all[i]
 		p.by[m.Seq] = m
-		if w.tx.State.OnPath(line.Place(m.Seq)) {
+		if w.tx.State.OnPath(m.Seq) {
 			p.show[m.Seq] = true
 		}
 	}
@@ -163,7 +154,7 @@ func (w *run) shown(p *paths, leaf string) (map[int64]bool, bool) {
 			delete(open, r)
 		}
 	}
-	for _, seq := range w.tree.Seqs() {
+	for _, seq := range w.tree.Messages() {
 		m := p.by[seq]
 		if m == nil || out[seq] || m.Role != message.Result {
 			continue
@@ -196,7 +187,7 @@ func (w *run) follow(ctx context.Context, segment []*placed) error {
 			differs = true
 		}
 	}
-	for _, seq := range w.tree.Seqs() {
+	for _, seq := range w.tree.Messages() {
 		if !shown[seq] {
 			set(seq, false)
 		}
@@ -225,34 +216,44 @@ func (w *run) follow(ctx context.Context, segment []*placed) error {
 	})
 }
 
-// foreignReset is the seq of the newest reset if this lane knows nothing of it:
+// foreignReset is the place of the newest reset if this lane knows nothing of it:
 // then a walk over the lane can't tell what the reset hid.
 func (w *run) foreignReset(ctx context.Context) (int64, error) {
 	seq, err := w.tx.NewestReset(ctx)
-	if err != nil || seq == 0 || w.tree.HasReset(seq) {
+	if err != nil || seq == 0 {
 		return 0, err
 	}
-	return seq, nil
+	place := w.tx.State.Line.Place(seq)
+	if w.tree.HasReset(place) {
+		return 0, nil
+	}
+	return place, nil
 }
 
 // reparent puts the messages of the segment under those that they follow in the
 // host's tree.
 func (w *run) reparent(ctx context.Context, p *paths, segment []*placed) error {
 	var seqs, parents, totals []int64
-	before := w.leafBefore
+	line := w.tx.State.Line
+	before := line.Place(w.leafBefore)
 	for _, e := range segment {
-		m := p.by[e.seq]
+		m := p.by[e.place]
 		if m == nil {
 			continue
 		}
-		if parent := w.tree.MessageBefore(e.node()); parent != before && p.by[parent] != nil {
-			m.Parent, m.Offset = parent, p.by[parent].Offset+int64(m.Tokens)
-			seqs, parents, totals = append(seqs, m.Seq), append(parents, m.Parent), append(totals, m.Offset)
-		} else if prev := p.by[before]; prev != nil && m.Offset != prev.Offset+int64(m.Tokens) && m.Parent == before {
-			m.Offset = prev.Offset + int64(m.Tokens)
-			seqs, parents, totals = append(seqs, m.Seq), append(parents, m.Parent), append(totals, m.Offset)
+		parent := before
+		if at := w.tree.MessageBefore(e.node()); p.by[at] != nil {
+			parent = at
 		}
-		before = e.seq
+		total := int64(m.Tokens)
+		if above := p.by[parent]; above != nil {
+			total += above.Offset
+		}
+		if seq := w.ownSeq(parent); p.by[parent] != nil && (m.Parent != seq || m.Offset != total) {
+			m.Parent, m.Offset = seq, total
+			seqs, parents, totals = append(seqs, line.Seq(m.Seq)), append(parents, seq), append(totals, total)
+		}
+		before = e.place
 	}
 	return w.tx.Reparent(ctx, seqs, parents, totals)
 }
@@ -266,15 +267,9 @@ type stepCause struct {
 
 // step commits an epoch whose path is what p shows.
 func (w *run) step(ctx context.Context, p *paths, c stepCause) error {
-	line := w.tx.State.Line
-	at := line.Place(w.tx.Session.Head + 1)
 	next := w.tx.State
-	next.Path = slices.Clone(p.inherited)
+	next.Path = nil
 	var leaf, offset, total int64
-	if len(p.inherited) > 0 {
-		leaf, offset = forkedSeq, line[len(line)-1].Offset
-		total = offset - w.tx.State.FloorOffset
-	}
 	open := false // the last range goes on over messages that are shown
 	for i := range p.all {
 		m := &p.all[i]
@@ -283,9 +278,9 @@ func (w *run) step(ctx context.Context, p *paths, c stepCause) error {
 			continue
 		}
 		if open {
-			next.Path[len(next.Path)-1].To = line.Place(m.Seq)
+			next.Path[len(next.Path)-1].To = m.Seq
 		} else {
-			next.Path = append(next.Path, events.Range{From: line.Place(m.Seq), To: line.Place(m.Seq)})
+			next.Path = append(next.Path, events.Range{From: m.Seq, To: m.Seq})
 		}
 		open = true
 		leaf, offset, total = m.Seq, max(offset, m.Offset), total+int64(m.Tokens)
@@ -293,20 +288,21 @@ func (w *run) step(ctx context.Context, p *paths, c stepCause) error {
 	if offset = max(offset, total); leaf == 0 {
 		offset = w.tx.Session.LeafOffset
 	}
-	next.Path = append(next.Path, events.Range{From: at + 1, To: events.Open})
+	next.Path = append(next.Path, events.Range{From: next.Line.Place(w.tx.Session.Head + 2), To: events.Open})
 	next.FloorOffset = offset - total
-	older, err := w.tx.StateAsOf(ctx, leaf)
+	seq := w.ownSeq(leaf)
+	older, err := w.tx.StateAsOf(ctx, seq)
 	if err != nil {
 		return err
 	}
 	next.Live = mostCovering(events.KeepOnPath(w.tx.State.Live, next.Path), events.KeepOnPath(older.Live, next.Path))
 	next.Base, next.ForcedAt, next.Cause = 0, 0, c.cause
-	raw, err := json.Marshal(c.body(leaf))
+	raw, err := json.Marshal(c.body(seq))
 	if err != nil {
 		return err
 	}
 	out, err := w.tx.Step(ctx, store.EpochStep{
-		Events: []store.NewEvent{{Type: c.typ, Body: raw}}, State: next, LeafSeq: leaf, LeafOffset: offset,
+		Events: []store.NewEvent{{Type: c.typ, Body: raw}}, State: next, LeafSeq: seq, LeafOffset: offset,
 		Host: true, Gateway: w.row.Gateway, HostSession: w.row.HostSession, PaysDebt: true,
 	})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // shownResets finds the resets of the page that were made by a call before the
-// transcript showed them: by the place of the entry, the seq. A reset lies
+// transcript showed them: by the index of the entry, the reset's place. A reset lies
 // behind what stands before its entry and in front of what stands behind it.
 func (pg *page) shownResets(ctx context.Context) (map[int]int64, error) {
 	var at []int
@@ -32,7 +32,7 @@ func (pg *page) shownResets(ctx context.Context) (map[int]int64, error) {
 			return nil, err
 		}
 		if b.HostSessionID == pg.row.HostSession && (r.Gateway == pg.row.Gateway || r.Gateway == "" || pg.row.Gateway == "") {
-			made = append(made, r.Seq)
+			made = append(made, pg.tx.State.Line.Place(r.Seq))
 		}
 	}
 	out := make(map[int]int64)
@@ -55,13 +55,13 @@ func (pg *page) around(i int) (before, after int64) {
 	before = pg.pos.Newest
 	for j := range pg.entries {
 		e := &pg.entries[j]
-		if e.Kind != hostlog.Message || e.seq <= 0 {
+		if e.Kind != hostlog.Message || e.place <= 0 {
 			continue
 		}
 		if j < i {
-			before = e.seq
+			before = e.place
 		} else if after == 0 {
-			after = e.seq
+			after = e.place
 		}
 	}
 	return before, after
@@ -76,33 +76,32 @@ func (w *run) reset(ctx context.Context, e *placed) error {
 	}
 	kept, _ := w.tree.Path(e.node())
 	first := int64(0)
-	for _, seq := range kept {
-		if first == 0 || seq < first {
-			first = seq
+	for _, place := range kept {
+		if first == 0 || place < first {
+			first = place
 		}
 	}
 	own := make(map[int64]bool)
-	for _, seq := range w.tree.Seqs() {
-		own[seq] = true
+	for _, place := range w.tree.Messages() {
+		own[place] = true
 	}
-	p.inherited = nil
-	for seq := range p.show {
-		p.show[seq] = p.show[seq] && first > 0 && seq >= first && !own[seq]
+	for place := range p.show {
+		p.show[place] = p.show[place] && first > 0 && place >= first && !own[place]
 	}
-	for _, seq := range kept {
-		p.show[seq] = true
+	for _, place := range kept {
+		p.show[place] = true
 	}
 	err = w.step(ctx, p, stepCause{
 		typ: events.SessionReset, cause: events.CauseReset,
 		body: func(int64) any {
-			return events.SessionResetBody{KeepFrom: first, Reason: e.Reason, HostSessionID: w.row.HostSession}
+			return events.SessionResetBody{KeepFrom: w.ownSeq(first), Reason: e.Reason, HostSessionID: w.row.HostSession}
 		},
 	})
 	if err != nil {
 		return err
 	}
-	e.seq = w.tx.Session.Head
-	w.tree.SetSeq(e.node(), e.seq)
+	e.place = w.tx.State.Line.Place(w.tx.Session.Head)
+	w.tree.Put(e.node(), e.place)
 	w.moved = false
 	return nil
 }

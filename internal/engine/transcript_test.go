@@ -167,3 +167,37 @@ func TestTranscript(t *testing.T) {
 	}
 	b.want("k", "u5")
 }
+
+func TestCommitAfterTranscript(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	l := b.lane("k", "g", "s1")
+	u := `{"role":"user","content":"u1","idempotencyKey":"i1"}`
+	a := `{"role":"assistant","content":"a1","responseId":"r1"}`
+	l.sync(entry("u1", "", u), entry("a1", "u1", a))
+	for name, anchors := range map[string][2]string{"ids": {"u1", "a1"}, "keys": {}} {
+		res := l.commit(name, anchors[0], anchors[1], u, a)
+		if res.Status != contextengine.TurnDuplicate {
+			t.Errorf("%s: %+v", name, res)
+		}
+		if res := l.commit(name, anchors[0], anchors[1], u, a); res.Status != contextengine.TurnDuplicate {
+			t.Errorf("%s again: %+v", name, res)
+		}
+	}
+	b.want("k", "u1 a1")
+	// A transcript that ends within the turn: the commit brings the rest.
+	l.sync(entry("u2", "a1", says("user", "u2")), entry("c2", "u2", says("assistant", "c2")))
+	if res := l.commit("t2", "u2", "a2", says("user", "u2"), says("assistant", "c2"), says("assistant", "a2")); res.Status != contextengine.TurnCommitted {
+		t.Errorf("%+v", res)
+	}
+	b.want("k", "u1 a1 u2 c2 a2")
+	if res := l.sync(entry("a2", "c2", says("assistant", "a2"))); res.Stored != 0 {
+		t.Errorf("%+v", res)
+	}
+	b.want("k", "u1 a1 u2 c2 a2")
+	if _, err := b.CommitTurn(t.Context(), contextengine.CommitTurnParams{
+		Session: l.session(), AdvancementKey: "t2", Messages: []json.RawMessage{json.RawMessage(u)},
+	}); err == nil {
+		t.Error("another turn under the same key was taken")
+	}
+}

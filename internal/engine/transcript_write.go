@@ -38,8 +38,8 @@ func (pg *page) write(ctx context.Context) error {
 		changed = true
 		pg.resolve(e)
 		if e.Kind == hostlog.Reset && e.identity == isNew {
-			if seq := resets[i]; seq > 0 {
-				e.identity, e.seq = isNamed, seq
+			if place := resets[i]; place > 0 {
+				e.identity, e.place = isNamed, place
 			}
 		}
 		if e.identity == isNew {
@@ -59,16 +59,16 @@ func (pg *page) write(ctx context.Context) error {
 	return w.link(ctx)
 }
 
-// resolve gives an entry that stands for another one of the same page its seq.
+// resolve gives an entry that stands for another one of the same page its place.
 func (pg *page) resolve(e *placed) {
-	if e.seq < 0 {
-		e.seq = pg.entries[-1-e.seq].seq
+	if e.place < 0 {
+		e.place = pg.entries[-1-e.place].place
 	}
 }
 
 func (pg *page) remember(e *placed) {
 	if e.Kind == hostlog.Message {
-		pg.pos.Newest = e.seq
+		pg.pos.Newest = e.place
 	}
 }
 
@@ -116,8 +116,17 @@ func (w *run) newItem() *store.Item {
 	return item(w.p.Session, x)
 }
 
-// nextSeq is the seq that the next event of the item gets.
-func (w *run) nextSeq() int64 { return w.tx.Session.Head + int64(len(w.item.Events)) + 1 }
+// next is the place that the next event of the item gets.
+func (w *run) next() int64 { return w.tx.State.Line.Place(w.tx.Session.Head + int64(len(w.item.Events)) + 1) }
+
+// ownSeq is the seq of what stands at a place; for what was inherited that of
+// the session's first event, which stands for all of it.
+func (w *run) ownSeq(place int64) int64 {
+	if place <= 0 {
+		return 0
+	}
+	return max(place-w.tx.State.Line.Base(), 1)
+}
 
 func (w *run) bind() error {
 	body, err := json.Marshal(events.HostSessionBody{
@@ -134,7 +143,7 @@ func (w *run) bind() error {
 func (w *run) add(ctx context.Context, e *placed) error {
 	fresh := e.identity == isNew || e.identity == isNamed
 	if e.Kind == hostlog.Message && e.identity == isNew {
-		e.seq = w.nextSeq()
+		e.place = w.next()
 		w.item.Events = append(w.item.Events, e.event)
 		w.segment = append(w.segment, e)
 	}
@@ -171,10 +180,11 @@ func (w *run) add(ctx context.Context, e *placed) error {
 	}
 	w.links = append(w.links, e.link())
 	kind := store.EntryKey(e.ID, w.row.Lane, e.variant)
-	w.keys = append(w.keys, store.KeyRow{Key: kind, Seq: e.seq, Hash: e.hash[:]})
-	if e.Kind == hostlog.Message && e.read.Role == message.User {
+	seq := max(e.place-w.tx.State.Line.Base(), 0) // what is inherited is named by its link
+	w.keys = append(w.keys, store.KeyRow{Key: kind, Seq: seq, Hash: e.hash[:]})
+	if e.Kind == hostlog.Message && seq > 0 {
 		for _, anchor := range anchorKeys(e.ID, e.read) {
-			w.keys = append(w.keys, store.KeyRow{Key: anchor, Seq: e.seq, Hash: e.hash[:]})
+			w.keys = append(w.keys, store.KeyRow{Key: anchor, Seq: seq, Hash: e.hash[:]})
 		}
 	}
 	return nil

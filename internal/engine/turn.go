@@ -31,24 +31,19 @@ func (w *writer) commitTurn(ctx context.Context, p contextengine.CommitTurnParam
 	if err != nil {
 		return none, err
 	}
-	body, err := json.Marshal(events.TurnCommittedBody{
-		AdvancementKey: p.AdvancementKey, Count: len(evs), Admission: p.Admission, Terminal: p.Terminal,
-	})
-	if err != nil {
-		return none, &contextengine.InvalidError{Field: "admission", Reason: err.Error()}
-	}
-	chain := newChain(nil)
+	t := &committing{p: p, evs: evs, chain: newChain(nil), end: completed(report)}
 	for i := range evs {
-		chain = chain.next(evs[i].Hash)
+		t.chain = t.chain.next(evs[i].Hash)
 	}
 	it := item(p.Session, p.Expectations)
 	it.Budget, it.Owes = int64(report.TokenBudget), w.owes
-	it.Gate = len(evs) + 1
-	it.Events = append(slices.Clip(evs), store.NewEvent{
-		Type: events.TurnCommitted, Body: body, Hash: chain,
-		Keys: []store.Key{{Kind: store.TurnKey, Value: []byte(p.AdvancementKey)}},
-	}, completed(report))
+	if err := t.fill(it, evs, nil, t.anchor()); err != nil {
+		return none, err
+	}
 	a, err := w.cfg.Log.Append(ctx, it)
+	if conflict := (*contextengine.IdempotencyConflictError)(nil); errors.As(err, &conflict) {
+		a, err = w.commitMet(ctx, t, it, conflict)
+	}
 	if err != nil {
 		return none, err
 	}

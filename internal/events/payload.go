@@ -60,8 +60,9 @@ type LinkedEntry struct {
 	Parent string `json:"parent,omitempty"`
 	// Type is the entry's kind in the host's own words.
 	Type string `json:"type"`
-	// Seq is the event that the entry is: a message or a reset.
-	Seq int64 `json:"seq,omitempty"`
+	// Place is where the event stands that the entry is, a message or a reset. In
+	// a session that inherited nothing it is the event's seq.
+	Place int64 `json:"place,omitempty"`
 	// Result is set for a message that answers tool calls.
 	Result bool `json:"result,omitempty"`
 	// Variant tells bodies apart that came under one id.

@@ -9,8 +9,8 @@ type Node struct {
 	// Of a Leaf it is the target.
 	Parent string
 	Kind   Kind
-	// Seq is the message's event; 0 for what is no message.
-	Seq int64
+	// Place is where the event of a message or a reset stands; 0 for others.
+	Place int64
 	// Result is set for a message that answers tool calls.
 	Result bool
 	// Type is the host's word for the kind; only "compaction" matters.
@@ -40,21 +40,21 @@ func (t *Tree) Add(n Node) {
 // Has reports whether an entry is known.
 func (t *Tree) Has(id string) bool { _, ok := t.nodes[id]; return ok }
 
-// Seqs are the messages of the lane, in the host's order.
-func (t *Tree) Seqs() []int64 {
+// Messages are the places of the lane's messages, in the host's order.
+func (t *Tree) Messages() []int64 {
 	var out []int64
 	for _, id := range t.order {
-		if n := t.nodes[id]; n.Seq > 0 && n.Kind == Message {
-			out = append(out, n.Seq)
+		if n := t.nodes[id]; n.Place > 0 && n.Kind == Message {
+			out = append(out, n.Place)
 		}
 	}
 	return out
 }
 
-// Path are the messages that the host shows with its leaf at an entry, oldest
+// Path are the places of the messages that the host shows with its leaf at an entry, oldest
 // first. Compacted tells that the walk ended at a record of the host's own
 // compaction, which stands for more than the lane holds.
-func (t *Tree) Path(leaf string) (seqs []int64, compacted bool) {
+func (t *Tree) Path(leaf string) (places []int64, compacted bool) {
 	var walk []*Node
 	seen := make(map[string]bool)
 	for id := leaf; id != "" && !seen[id]; {
@@ -71,13 +71,13 @@ func (t *Tree) Path(leaf string) (seqs []int64, compacted bool) {
 		id = n.Parent
 	}
 	for _, n := range slices.Backward(walk) {
-		if n.Kind == Message && n.Seq > 0 {
-			seqs = append(seqs, n.Seq)
-		} else if len(seqs) == 0 && n.Type == "compaction" {
+		if n.Kind == Message && n.Place > 0 {
+			places = append(places, n.Place)
+		} else if len(places) == 0 && n.Type == "compaction" {
 			compacted = true
 		}
 	}
-	return seqs, compacted
+	return places, compacted
 }
 
 // kept are the entries that a reset keeps, newest first: from its first kept
@@ -135,17 +135,17 @@ func (t *Tree) Resolve(id string) string {
 	return id
 }
 
-// SetSeq tells the event of an entry that had none yet.
-func (t *Tree) SetSeq(id string, seq int64) {
+// Put tells the place of an entry that had none yet.
+func (t *Tree) Put(id string, place int64) {
 	if n := t.nodes[id]; n != nil {
-		n.Seq = seq
+		n.Place = place
 	}
 }
 
-// HasReset reports whether a reset of the lane is the event with that seq.
-func (t *Tree) HasReset(seq int64) bool {
+// HasReset reports whether a reset of the lane stands at a place.
+func (t *Tree) HasReset(place int64) bool {
 	for _, n := range t.nodes {
-		if n.Kind == Reset && n.Seq == seq {
+		if n.Kind == Reset && n.Place == place {
 			return true
 		}
 	}
@@ -158,8 +158,8 @@ func (t *Tree) MessageBefore(id string) int64 {
 	n := t.nodes[id]
 	for n != nil && !seen[n.ID] {
 		seen[n.ID] = true
-		if n = t.nodes[n.Parent]; n != nil && n.Kind == Message && n.Seq > 0 {
-			return n.Seq
+		if n = t.nodes[n.Parent]; n != nil && n.Kind == Message && n.Place > 0 {
+			return n.Place
 		}
 	}
 	return 0

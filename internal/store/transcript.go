@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -46,8 +48,12 @@ type KnownEntry struct {
 	ID      string
 	Lane    Lane
 	Variant string
-	Seq     int64
-	Hash    []byte
+	// Place is the event's, in the session's line; of an entry that is no message
+	// its record's.
+	Place int64
+	// Inherited is set for what an ancestor of the session knows.
+	Inherited bool
+	Hash      []byte
 }
 
 func entryOfKey(key []byte) (KnownEntry, error) {
@@ -72,9 +78,10 @@ type KnownAnchor struct {
 
 // UnnamedMessage is a stored message that no transcript has named.
 type UnnamedMessage struct {
-	Seq  int64
-	Hash []byte
-	Lane Lane
+	Place     int64
+	Inherited bool
+	Hash      []byte
+	Lane      Lane
 }
 
 // UnnamedReset is a reset that no transcript has shown.
@@ -84,10 +91,12 @@ type UnnamedReset struct {
 	Body    []byte
 }
 
-// TreeMessage is a message's facts and the message that it follows.
+// TreeMessage is a message's facts, under its place for a seq, and the seq of
+// the message that it follows.
 type TreeMessage struct {
 	window.Entry
-	Parent int64
+	Inherited bool
+	Parent    int64
 }
 
 // KeyRow is an event's key.
@@ -147,34 +156,53 @@ func (t *LaneTx) read(ctx context.Context) error {
 	return err
 }
 
-// Entries are the events that any of the ids names.
-func (t *LaneTx) Entries(ctx context.Context, ids []string) ([]KnownEntry, error) {
-	if !t.Exists {
-		return nil, nil
-	}
-	return t.EntriesOf(ctx, t.Session.SID, ids)
+// stretch is one session's part of the line: its seqs 1 to last stand behind
+// the place after.
+type stretch struct {
+	sid         uuid.UUID
+	after, last int64
+	inherited   bool
 }
 
-// EntriesOf is Entries of another session, an ancestor of this one.
-func (t *LaneTx) EntriesOf(ctx context.Context, sid uuid.UUID, ids []string) ([]KnownEntry, error) {
-	if len(ids) == 0 {
+// line are the session and, before it, the ancestors that still live.
+func (t *LaneTx) line() []stretch {
+	var out []stretch
+	for _, seg := range t.State.Line {
+		if seg.SID != (events.SID{}) {
+			out = append(out, stretch{sid: uuid.UUID(seg.SID), after: seg.After, last: seg.To - seg.After, inherited: true})
+		}
+	}
+	return append(out, stretch{sid: t.Session.SID, after: t.State.Line.Base(), last: math.MaxInt64})
+}
+
+// Entries are the events that any of the ids names, the session's own first.
+func (t *LaneTx) Entries(ctx context.Context, ids []string) ([]KnownEntry, error) {
+	if !t.Exists || len(ids) == 0 {
 		return nil, nil
 	}
-	p := db.KeysBetweenParams{TenantID: t.tenant, SID: sid, Kind: int16(HostEntryKey)}
+	p := db.KeysBetweenParams{TenantID: t.tenant, Kind: int16(HostEntryKey)}
 	for _, id := range ids {
 		p.First = append(p.First, append([]byte(id), entrySep))
 		p.Past = append(p.Past, append([]byte(id), entrySep+1))
 	}
-	rows, err := t.q.KeysBetween(ctx, p)
-	if err != nil {
-		return nil, readErr("entries", err)
-	}
-	out := make([]KnownEntry, len(rows))
-	for i, r := range rows {
-		if out[i], err = entryOfKey(r.Key); err != nil {
-			return nil, err
+	var out []KnownEntry
+	for _, s := range slices.Backward(t.line()) {
+		p.SID = s.sid
+		rows, err := t.q.KeysBetween(ctx, p)
+		if err != nil {
+			return nil, readErr("entries", err)
 		}
-		out[i].Seq, out[i].Hash = r.Seq, r.PayloadHash
+		for _, r := range rows {
+			if r.Seq > s.last {
+				continue // the ancestor had it after the fork
+			}
+			k, err := entryOfKey(r.Key)
+			if err != nil {
+				return nil, err
+			}
+			k.Place, k.Inherited, k.Hash = s.after+r.Seq, s.inherited, r.PayloadHash
+			out = append(out, k)
+		}
 	}
 	return out, nil
 }
@@ -200,37 +228,70 @@ func (t *LaneTx) Anchors(ctx context.Context, kind KeyKind, keys [][]byte) (map[
 	return out, nil
 }
 
-// Unnamed are messages of the lane's gateway, or of none, after a seq that no
-// transcript has named.
-func (t *LaneTx) Unnamed(ctx context.Context, after int64, limit int) ([]UnnamedMessage, error) {
+// Unnamed are messages of the lane's gateway, or of none, behind a place that no
+// transcript has named, in order. more tells that there may be others.
+func (t *LaneTx) Unnamed(ctx context.Context, after int64, limit int) (out []UnnamedMessage, more bool, err error) {
 	if !t.Exists {
-		return nil, nil
+		return nil, false, nil
 	}
-	rows, err := t.q.UnnamedMessages(ctx, db.UnnamedMessagesParams{
-		TenantID: t.tenant, SID: t.Session.SID, After: after, Gateway: t.Lane.Gateway, MaxRows: int32(limit),
-	})
+	for _, st := range t.line() {
+		if st.last < math.MaxInt64 && after >= st.after+st.last {
+			continue
+		}
+		rows, err := t.q.UnnamedMessages(ctx, db.UnnamedMessagesParams{
+			TenantID: t.tenant, SID: st.sid, After: max(after-st.after, 0), Gateway: t.Lane.Gateway, MaxRows: int32(limit - len(out)),
+		})
+		if err != nil {
+			return nil, false, readErr("messages", err)
+		}
+		for _, r := range rows {
+			if r.Seq <= st.last {
+				out = append(out, UnnamedMessage{
+					Place: st.after + r.Seq, Inherited: st.inherited, Hash: r.PayloadHash, Lane: Lane{r.Gateway, r.HostSessionID},
+				})
+			}
+		}
+		if len(out) == limit {
+			return out, true, nil
+		}
+	}
+	return out, false, nil
+}
+
+// MessagesFrom are the session's own messages from a seq on, under their seqs.
+func (t *LaneTx) MessagesFrom(ctx context.Context, first int64, limit int) ([]UnnamedMessage, error) {
+	rows, err := t.q.MessagesFrom(ctx, db.MessagesFromParams{TenantID: t.tenant, SID: t.Session.SID, First: first, MaxRows: int32(limit)})
 	if err != nil {
 		return nil, readErr("messages", err)
 	}
 	out := make([]UnnamedMessage, len(rows))
 	for i, r := range rows {
-		out[i] = UnnamedMessage{Seq: r.Seq, Hash: r.PayloadHash, Lane: Lane{r.Gateway, r.HostSessionID}}
+		out[i] = UnnamedMessage{Place: r.Seq, Hash: r.PayloadHash, Lane: Lane{r.Gateway, r.HostSessionID}}
 	}
 	return out, nil
 }
 
-// Turns are the committed turns after a seq.
+// Turns are the committed turns behind a place, under their places.
 func (t *LaneTx) Turns(ctx context.Context, after int64, limit int) ([]events.Event, error) {
 	if !t.Exists {
 		return nil, nil
 	}
-	rows, err := t.q.TurnsAfter(ctx, db.TurnsAfterParams{TenantID: t.tenant, SID: t.Session.SID, After: after, MaxRows: int32(limit)})
-	if err != nil {
-		return nil, readErr("turns", err)
-	}
-	out := make([]events.Event, len(rows))
-	for i, r := range rows {
-		out[i] = events.Event{Seq: r.Seq, Type: events.TurnCommitted, Body: r.Body}
+	var out []events.Event
+	for _, st := range t.line() {
+		if st.last < math.MaxInt64 && after >= st.after+st.last {
+			continue
+		}
+		rows, err := t.q.TurnsAfter(ctx, db.TurnsAfterParams{
+			TenantID: t.tenant, SID: st.sid, After: max(after-st.after, 0), MaxRows: int32(limit),
+		})
+		if err != nil {
+			return nil, readErr("turns", err)
+		}
+		for _, r := range rows {
+			if r.Seq <= st.last {
+				out = append(out, events.Event{Seq: st.after + r.Seq, Type: events.TurnCommitted, Body: r.Body})
+			}
+		}
 	}
 	return out, nil
 }
@@ -315,21 +376,24 @@ func (t *LaneTx) Links(ctx context.Context) ([]events.Event, error) {
 	return out, nil
 }
 
-// Tree reads the facts of all messages from a seq on.
-func (t *LaneTx) Tree(ctx context.Context, since int64) ([]TreeMessage, error) {
+// Tree reads the facts of all messages of the line, in order.
+func (t *LaneTx) Tree(ctx context.Context) ([]TreeMessage, error) {
 	if !t.Exists {
 		return nil, nil
 	}
-	rows, err := t.q.MessageSteps(ctx, db.MessageStepsParams{TenantID: t.tenant, SID: t.Session.SID, Since: since})
-	if err != nil {
-		return nil, readErr("messages", err)
-	}
-	out := make([]TreeMessage, len(rows))
-	for i, r := range rows {
-		if out[i].Entry, err = entryOf(r.Seq, r.Role, r.Tokens, r.Flags, r.Links, r.OffsetTokens); err != nil {
-			return nil, err
+	var out []TreeMessage
+	for _, st := range t.line() {
+		rows, err := t.q.MessageSteps(ctx, db.MessageStepsParams{TenantID: t.tenant, SID: st.sid, Upto: st.last})
+		if err != nil {
+			return nil, readErr("messages", err)
 		}
-		out[i].Parent = r.ParentSeq
+		for _, r := range rows {
+			m := TreeMessage{Inherited: st.inherited, Parent: r.ParentSeq}
+			if m.Entry, err = entryOf(st.after+r.Seq, r.Role, r.Tokens, r.Flags, r.Links, r.OffsetTokens); err != nil {
+				return nil, err
+			}
+			out = append(out, m)
+		}
 	}
 	return out, nil
 }

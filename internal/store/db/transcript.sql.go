@@ -204,14 +204,14 @@ func (q *Queries) LaneView(ctx context.Context, arg LaneViewParams) (LaneViewRow
 
 const messageSteps = `-- name: MessageSteps :many
 SELECT seq, role, tokens, flags, links, offset_tokens, parent_seq FROM events
-WHERE tenant_id = $1 AND sid = $2 AND type = 1 AND seq >= $3::bigint
+WHERE tenant_id = $1 AND sid = $2 AND type = 1 AND seq <= $3::bigint
 ORDER BY seq
 `
 
 type MessageStepsParams struct {
 	TenantID string
 	SID      uuid.UUID
-	Since    int64
+	Upto     int64
 }
 
 type MessageStepsRow struct {
@@ -224,13 +224,13 @@ type MessageStepsRow struct {
 	ParentSeq    int64
 }
 
-// The facts of all messages from a seq on, for a walk over the whole tree.
+// The facts of all messages up to a seq, for a walk over the whole tree.
 //
 //	SELECT seq, role, tokens, flags, links, offset_tokens, parent_seq FROM events
-//	WHERE tenant_id = $1 AND sid = $2 AND type = 1 AND seq >= $3::bigint
+//	WHERE tenant_id = $1 AND sid = $2 AND type = 1 AND seq <= $3::bigint
 //	ORDER BY seq
 func (q *Queries) MessageSteps(ctx context.Context, arg MessageStepsParams) ([]MessageStepsRow, error) {
-	rows, err := q.db.Query(ctx, messageSteps, arg.TenantID, arg.SID, arg.Since)
+	rows, err := q.db.Query(ctx, messageSteps, arg.TenantID, arg.SID, arg.Upto)
 	if err != nil {
 		return nil, err
 	}
@@ -246,6 +246,63 @@ func (q *Queries) MessageSteps(ctx context.Context, arg MessageStepsParams) ([]M
 			&i.Links,
 			&i.OffsetTokens,
 			&i.ParentSeq,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const messagesFrom = `-- name: MessagesFrom :many
+SELECT e.seq, e.payload_hash, coalesce(e.gateway, '') AS gateway, coalesce(e.host_session_id, '') AS host_session_id
+FROM events e
+WHERE e.tenant_id = $1 AND e.sid = $2 AND e.type = 1 AND e.seq >= $3::bigint
+ORDER BY e.seq LIMIT $4::integer
+`
+
+type MessagesFromParams struct {
+	TenantID string
+	SID      uuid.UUID
+	First    int64
+	MaxRows  int32
+}
+
+type MessagesFromRow struct {
+	Seq           int64
+	PayloadHash   []byte
+	Gateway       string
+	HostSessionID string
+}
+
+// Messages from a seq on, with whose they are.
+//
+//	SELECT e.seq, e.payload_hash, coalesce(e.gateway, '') AS gateway, coalesce(e.host_session_id, '') AS host_session_id
+//	FROM events e
+//	WHERE e.tenant_id = $1 AND e.sid = $2 AND e.type = 1 AND e.seq >= $3::bigint
+//	ORDER BY e.seq LIMIT $4::integer
+func (q *Queries) MessagesFrom(ctx context.Context, arg MessagesFromParams) ([]MessagesFromRow, error) {
+	rows, err := q.db.Query(ctx, messagesFrom,
+		arg.TenantID,
+		arg.SID,
+		arg.First,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []MessagesFromRow{}
+	for rows.Next() {
+		var i MessagesFromRow
+		if err := rows.Scan(
+			&i.Seq,
+			&i.PayloadHash,
+			&i.Gateway,
+			&i.HostSessionID,
 		); err != nil {
 			return nil, err
 		}
