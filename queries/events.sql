@@ -60,7 +60,7 @@ WHERE tenant_id = @tenant_id AND sid = @sid AND type <> 1
   AND seq >= @first::bigint AND seq <= @last::bigint;
 
 -- name: PathHashes :many
-SELECT seq, payload_hash FROM events
+SELECT seq, payload_hash, coalesce(gateway, '') AS gateway, coalesce(host_session_id, '') AS host_session_id FROM events
 WHERE tenant_id = @tenant_id AND sid = @sid AND type = 1 AND seq > @after::bigint
 ORDER BY seq LIMIT @max_rows::integer;
 

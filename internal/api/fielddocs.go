@@ -106,7 +106,7 @@ func fieldDocs() map[string]doc {
 		"EventRow.sessionId":              says("The host's transcript id that the event came under."),
 		"SessionRow.tokens":               says("The window's size by estimate, before any trimming."),
 		"SessionDetail.tokens":            says("The window's size by estimate, before any trimming."),
-		"nextSessionId":                   says("The host's transcript id after the reset; a write that names it makes it the session's."),
+		"nextSessionId":                   says("The host's transcript id after the reset; it becomes the session's."),
 		"Check.required":                  says("The node is not ready without it."),
 		"Problem.type":                    says("Ends in a slug that never changes."),
 		"Problem.status":                  says("The HTTP status."),

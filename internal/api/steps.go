@@ -1,6 +1,8 @@
 package api
 
 import (
+	"fmt"
+
 	"github.com/engined/engined/contextengine"
 )
 
@@ -10,8 +12,8 @@ type ResetRequest struct {
 	contextengine.Expectations
 	// KeepFromSeq is the first seq that stays; absent, nothing does.
 	KeepFromSeq *int64 `json:"keepFromSeq,omitempty"`
-	// NextSessionID is the host's transcript identity after the reset; a write
-	// that names it makes it the session's.
+	// NextSessionID is the host's transcript identity after the reset; it becomes
+	// the session's.
 	NextSessionID string `json:"nextSessionId,omitempty"`
 	Reason        string `json:"reason,omitempty"`
 }
@@ -72,7 +74,25 @@ func serveReset(c *call) error {
 	if err != nil {
 		return err
 	}
+	if err := c.bindNext(p, &res); err != nil {
+		return err
+	}
 	return c.answer(&res)
+}
+
+// bindNext makes the host's next transcript the session's: a page of it without
+// entries.
+func (c *call) bindNext(p ResetRequest, res *contextengine.StepResult) error {
+	if p.NextSessionID == "" || p.NextSessionID == p.SessionID || c.api.cfg.Transcripts == nil {
+		return nil
+	}
+	next := c.named(contextengine.Session{SessionID: p.NextSessionID, GatewayID: p.GatewayID})
+	bound, err := c.api.cfg.Transcripts.Transcript(c.ctx, contextengine.TranscriptParams{Session: next})
+	if err != nil {
+		return fmt.Errorf("bind the next host session: %w", err)
+	}
+	res.Head, res.Epoch = bound.Head, bound.Epoch
+	return nil
 }
 
 func serveRewind(c *call) error {

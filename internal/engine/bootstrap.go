@@ -44,7 +44,7 @@ func (w *writer) takeOver(ctx context.Context, p contextengine.BootstrapParams, 
 		return contextengine.BootstrapResult{}, err
 	}
 	res := contextengine.BootstrapResult{Bootstrapped: true, Head: v.Head, Epoch: max(v.Epoch, 1)}
-	known, differs, err := w.commonPrefix(ctx, v, evs)
+	known, differs, err := w.commonPrefix(ctx, v, store.Lane{Gateway: p.GatewayID, HostSession: p.SessionID}, evs)
 	if err != nil {
 		return contextengine.BootstrapResult{}, err
 	}
@@ -77,14 +77,17 @@ func (w *writer) takeOver(ctx context.Context, p contextengine.BootstrapParams, 
 // commonPrefix counts how many of the messages are stored already. A host's
 // history may go on where the active path ends, or it may be the whole log, of
 // which a reset or a rewind hid a part: what is hidden is known too, and stays
-// hidden. differs is set when the history continues neither.
-func (w *writer) commonPrefix(ctx context.Context, v store.View, evs []store.NewEvent) (known int, differs bool, err error) {
+// hidden. Where several gateways share the session, a host's history is what it
+// wrote itself; that of a gateway which never wrote is all new. differs is set
+// when the history continues none of them.
+func (w *writer) commonPrefix(ctx context.Context, v store.View, lane store.Lane, evs []store.NewEvent) (known int, differs bool, err error) {
 	if v.Head == 0 {
 		return 0, false, nil
 	}
-	path, log := follower{evs: evs}, follower{evs: evs}
+	path, log, own := follower{evs: evs}, follower{evs: evs}, follower{evs: evs}
+	joins, others := lane.Gateway != "", false
 	line := lineOf(w.cfg.Log, v)
-	for after := int64(0); !log.done() || !path.done(); {
+	for after := int64(0); !log.done() || !path.done() || !own.done(); {
 		page, err := line.hashes(ctx, after, hashPage)
 		if err != nil {
 			return 0, false, err
@@ -92,6 +95,12 @@ func (w *writer) commonPrefix(ctx context.Context, v store.View, evs []store.New
 		for _, m := range page {
 			after = m.Seq
 			log.next(m.Hash)
+			if m.Lane == lane {
+				own.next(m.Hash)
+			} else {
+				others = true
+			}
+			joins = joins && m.Lane.Gateway != "" && m.Lane.Gateway != lane.Gateway
 			if v.State.OnPath(m.Seq) {
 				path.next(m.Hash)
 			}
@@ -104,7 +113,14 @@ func (w *writer) commonPrefix(ctx context.Context, v store.View, evs []store.New
 		// What the path does not show is no part of this history.
 		return path.known, false, nil
 	}
-	return max(path.known, log.known), path.differs && log.differs, nil
+	if path.differs && log.differs {
+		own.differs = own.differs || !others || own.known == 0 && !joins
+		if own.differs {
+			return max(path.known, log.known), true, nil
+		}
+		return own.known, false, nil
+	}
+	return max(path.known, log.known), false, nil
 }
 
 // A follower compares a history with stored messages, one after the other.

@@ -32,7 +32,10 @@ func (l *Lossless) Reset(ctx context.Context, s contextengine.Session, keepFrom 
 			floor = kept.Offset
 		}
 		return func(cur store.Session, state events.State, seq int64) (store.EpochStep, error) {
-			step := store.EpochStep{LeafSeq: cur.LeafSeq, LeafOffset: cur.LeafOffset, Host: true, PaysDebt: true}
+			step := store.EpochStep{
+				LeafSeq: cur.LeafSeq, LeafOffset: cur.LeafOffset, PaysDebt: true,
+				Host: true, Gateway: s.GatewayID, HostSession: s.SessionID,
+			}
 			body := events.SessionResetBody{Reason: reason, HostSessionID: s.SessionID}
 			next := state
 			next.Live, next.Base, next.ForcedAt, next.Cause = nil, 0, 0, events.CauseReset

@@ -216,18 +216,19 @@ func (w *run) follow(ctx context.Context, segment []*placed) error {
 	})
 }
 
-// foreignReset is the place of the newest reset if this lane knows nothing of it:
-// then a walk over the lane can't tell what the reset hid.
+// foreignReset is the place of the newest reset that this lane knows nothing
+// of: a walk over the lane can't tell what that one hid.
 func (w *run) foreignReset(ctx context.Context) (int64, error) {
-	seq, err := w.tx.NewestReset(ctx)
-	if err != nil || seq == 0 {
+	resets, err := w.tx.Resets(ctx)
+	if err != nil {
 		return 0, err
 	}
-	place := w.tx.State.Line.Place(seq)
-	if w.tree.HasReset(place) {
-		return 0, nil
+	for _, place := range slices.Backward(resets) {
+		if !w.tree.HasReset(place) {
+			return place, nil
+		}
 	}
-	return place, nil
+	return 0, nil
 }
 
 // reparent puts the messages of the segment under those that they follow in the

@@ -201,3 +201,75 @@ func TestCommitAfterTranscript(t *testing.T) {
 		t.Error("another turn under the same key was taken")
 	}
 }
+
+func (b *bundle) reset(l *lane) contextengine.StepResult {
+	b.t.Helper()
+	res, err := b.Reset(b.t.Context(), l.session(), nil, "new")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return res
+}
+
+func TestAResetThatACallMadeCutsOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	l, o := b.lane("k", "g", "s1"), b.lane("k", "h", "x1")
+	l.sync(entry("u1", "", says("user", "u1")))
+	o.commit("o1", "p1", "q1", says("user", "p1"), says("assistant", "q1"))
+	b.reset(l)
+	b.want("k", "")
+	o.commit("o2", "p2", "q2", says("user", "p2"), says("assistant", "q2"))
+	b.want("k", "p2 q2")
+	if res := l.sync(`{"type":"reset","id":"r1","parentId":"u1","reason":"new"}`, `{"type":"model_change","id":"m","parentId":"r1"}`); res.Epoch != 2 || res.Stored != 1 {
+		t.Errorf("%+v", res)
+	}
+	b.want("k", "p2 q2")
+	o.sync(entry("p1", "", says("user", "p1")), entry("q1", "p1", says("assistant", "q1")), entry("p2", "q1", says("user", "p2")))
+	l.commit("t2", "u2", "a2", says("user", "u2"), says("assistant", "a2"))
+	b.want("k", "p2 q2 u2 a2")
+
+	// The next one is another reset, whoever shows it.
+	if res := l.sync(entry("u2", "m", says("user", "u2")), entry("a2", "u2", says("assistant", "a2")),
+		`{"type":"reset","id":"r2","parentId":"a2","reason":"new","firstKeptEntryId":"a2"}`); res.Epoch != 3 {
+		t.Errorf("%+v", res)
+	}
+	b.want("k", "a2")
+}
+
+func TestBootstrapOfALaneThatSharesASession(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	boot := func(l *lane, texts ...string) contextengine.BootstrapResult {
+		t.Helper()
+		p := contextengine.BootstrapParams{Session: l.session()}
+		for _, text := range texts {
+			p.Messages = append(p.Messages, json.RawMessage(says("user", text)))
+		}
+		res, err := b.Bootstrap(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	l, o := b.lane("k", "g", "s1"), b.lane("k", "h", "x1")
+	l.commit("t1", "", "", says("user", "a1"))
+	if res := boot(o, "b1", "b2"); !res.Bootstrapped || res.ImportedMessages != 2 {
+		t.Errorf("another gateway joins: %+v", res)
+	}
+	b.want("k", "a1 b1 b2")
+	if res := boot(l, "a1", "a2"); res.ImportedMessages != 1 {
+		t.Errorf("a gateway's own history goes on: %+v", res)
+	}
+	if res := boot(o, "b1", "b2"); res.ImportedMessages != 0 || !res.Bootstrapped {
+		t.Errorf("the same again: %+v", res)
+	}
+	b.want("k", "a1 b1 b2 a2")
+	if res := boot(o, "c1"); res.Bootstrapped {
+		t.Errorf("another history of a known gateway was taken: %+v", res)
+	}
+	if res := o.sync(entry("e1", "", says("user", "b1")), entry("e2", "e1", says("user", "b2")), entry("e3", "e2", says("user", "b2"))); res.Stored != 1 {
+		t.Errorf("a bootstrapped history by transcript: %+v", res)
+	}
+	b.want("k", "a1 b1 b2 a2 b2")
+}

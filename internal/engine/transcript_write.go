@@ -117,7 +117,9 @@ func (w *run) newItem() *store.Item {
 }
 
 // next is the place that the next event of the item gets.
-func (w *run) next() int64 { return w.tx.State.Line.Place(w.tx.Session.Head + int64(len(w.item.Events)) + 1) }
+func (w *run) next() int64 {
+	return w.tx.State.Line.Place(w.tx.Session.Head + int64(len(w.item.Events)) + 1)
+}
 
 // ownSeq is the seq of what stands at a place; for what was inherited that of
 // the session's first event, which stands for all of it.

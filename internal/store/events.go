@@ -140,6 +140,8 @@ func (s *Store) CountMessages(ctx context.Context, tenant string, sid uuid.UUID,
 type MessageHash struct {
 	Seq  int64
 	Hash []byte
+	// Lane is whose message it is.
+	Lane Lane
 }
 
 // MessageHashes reads the payload hashes of messages after a seq, in order.
@@ -150,7 +152,7 @@ func (s *Store) MessageHashes(ctx context.Context, tenant string, sid uuid.UUID,
 	}
 	out := make([]MessageHash, len(rows))
 	for i, r := range rows {
-		out[i] = MessageHash{Seq: r.Seq, Hash: r.PayloadHash}
+		out[i] = MessageHash{Seq: r.Seq, Hash: r.PayloadHash, Lane: Lane{r.Gateway, r.HostSessionID}}
 	}
 	return out, nil
 }

@@ -321,18 +321,22 @@ func (t *LaneTx) StateAsOf(ctx context.Context, seq int64) (events.State, error)
 	return events.DecodeState(r.State)
 }
 
-// NewestReset is the seq of the newest reset, 0 for none.
-func (t *LaneTx) NewestReset(ctx context.Context) (int64, error) {
-	r, err := t.q.NewestOfType(ctx, db.NewestOfTypeParams{
-		TenantID: t.tenant, SID: t.Session.SID, Type: int16(events.SessionReset), Upto: t.Session.Head,
+// Resets are the places of the session's own resets, in order.
+func (t *LaneTx) Resets(ctx context.Context) ([]int64, error) {
+	if !t.Exists {
+		return nil, nil
+	}
+	rows, err := t.q.EventsOfType(ctx, db.EventsOfTypeParams{
+		TenantID: t.tenant, SID: t.Session.SID, Type: int16(events.SessionReset), Upto: t.Session.Head, MaxRows: math.MaxInt32,
 	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, nil
-	}
 	if err != nil {
-		return 0, readErr("reset", err)
+		return nil, readErr("resets", err)
 	}
-	return r.Seq, nil
+	out := make([]int64, len(rows))
+	for i, r := range rows {
+		out[i] = t.State.Line.Place(r.Seq)
+	}
+	return out, nil
 }
 
 // UnnamedResets are the resets that no transcript has shown.

@@ -682,7 +682,7 @@ func (q *Queries) ParentOf(ctx context.Context, arg ParentOfParams) ([]ParentOfR
 }
 
 const pathHashes = `-- name: PathHashes :many
-SELECT seq, payload_hash FROM events
+SELECT seq, payload_hash, coalesce(gateway, '') AS gateway, coalesce(host_session_id, '') AS host_session_id FROM events
 WHERE tenant_id = $1 AND sid = $2 AND type = 1 AND seq > $3::bigint
 ORDER BY seq LIMIT $4::integer
 `
@@ -695,13 +695,15 @@ type PathHashesParams struct {
 }
 
 type PathHashesRow struct {
-	Seq         int64
-	PayloadHash []byte
+	Seq           int64
+	PayloadHash   []byte
+	Gateway       string
+	HostSessionID string
 }
 
 // PathHashes
 //
-//	SELECT seq, payload_hash FROM events
+//	SELECT seq, payload_hash, coalesce(gateway, '') AS gateway, coalesce(host_session_id, '') AS host_session_id FROM events
 //	WHERE tenant_id = $1 AND sid = $2 AND type = 1 AND seq > $3::bigint
 //	ORDER BY seq LIMIT $4::integer
 func (q *Queries) PathHashes(ctx context.Context, arg PathHashesParams) ([]PathHashesRow, error) {
@@ -718,7 +720,12 @@ func (q *Queries) PathHashes(ctx context.Context, arg PathHashesParams) ([]PathH
 	items := []PathHashesRow{}
 	for rows.Next() {
 		var i PathHashesRow
-		if err := rows.Scan(&i.Seq, &i.PayloadHash); err != nil {
+		if err := rows.Scan(
+			&i.Seq,
+			&i.PayloadHash,
+			&i.Gateway,
+			&i.HostSessionID,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
