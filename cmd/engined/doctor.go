@@ -34,11 +34,18 @@ func (c *cli) doctor() *cobra.Command {
 		Long: words(
 			"Check what engined needs. With --database-url (and --nats-url) it looks at Postgres and NATS themselves,",
 			"without one at the node of --url. Exits 1 when something is wrong.",
+			"",
+			"With --verify it folds the log of every session instead, while nodes go on serving, and compares heads, offsets,",
+			"recorded states, the facts of messages, bodies, keys and debts. It tells each difference and changes nothing.",
 		),
 	}
 	asJSON := jsonFlag(cmd)
+	all := cmd.Flags().Bool("verify", false, "fold every session's log and compare what is stored beside it; reads everything")
 	scope := config.General | config.Database | config.Bus | config.Client
 	return c.command(cmd, scope, nil, func(ctx context.Context, cfg config.Config, _ []string) error {
+		if *all {
+			return c.verify(ctx, cfg, *asJSON)
+		}
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
 		var checks []check

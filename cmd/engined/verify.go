@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/engined/engined/internal/config"
+	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/verify"
+)
+
+// verifyPace is how often a run over all logs says how far it is.
+const verifyPace = 5 * time.Second
+
+func (c *cli) verify(ctx context.Context, cfg config.Config, asJSON bool) error {
+	if cfg.DatabaseURL == "" {
+		return usageError{errors.New("--verify reads Postgres: set --database-url or ENGINED_DATABASE_URL")}
+	}
+	s, err := store.Open(ctx, store.Config{
+		URL: cfg.DatabaseURL, MaxConns: 2, PgBouncer: cfg.PgBouncer, StatementTimeout: cfg.StatementTimeout, ApplicationName: "engined-verify",
+	})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	out := rowWriter{w: c.out, name: "differences"}
+	said := time.Now()
+	found := func(d verify.Difference) error {
+		if asJSON {
+			raw, err := json.Marshal(d) //nolint:gosec // a session key is no secret
+			if err != nil {
+				return err
+			}
+			return out.row(raw)
+		}
+		fmt.Fprintf(c.out, "✗ %s %s (%s): %s: %s\n", oneLine(d.Tenant, 0), oneLine(d.SessionKey, 0), d.SID, d.What, oneLine(d.Detail, 0))
+		return nil
+	}
+	p, err := verify.All(ctx, s, found, func(p verify.Progress) {
+		if time.Since(said) > verifyPace {
+			said = time.Now()
+			fmt.Fprintf(c.err, "%s, %s read\n", plural(p.Sessions, "session"), plural(p.Events, "event"))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		if err := out.end(""); err != nil {
+			return err
+		}
+	}
+	if p.Differences > 0 {
+		return fmt.Errorf("%s between the logs and what is stored beside them", plural(p.Differences, "difference"))
+	}
+	if !asJSON {
+		fmt.Fprintf(c.out, "✓ %s with %s are as their logs say\n", plural(p.Sessions, "session"), plural(p.Events, "event"))
+	}
+	return nil
+}
