@@ -42,6 +42,9 @@ func TestANodeAndAWorkerShareTheWork(t *testing.T) {
 		t.Errorf("attempts %+v", s.Attempts)
 	}
 	engined(t, "doctor", "--database-url", db, "--nats-url", nats).ok(t)
+	if r := engined(t, "doctor", "--verify", "--database-url", db).ok(t); !strings.Contains(r.out, "1 session with ") {
+		t.Errorf("verify says %q", r.out)
+	}
 	engined(t, "migrate", "status", "--database-url", db).ok(t)
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/store"
 	"github.com/engined/engined/internal/testdb"
+	"github.com/engined/engined/internal/verify"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -33,6 +34,19 @@ func setup(t testing.TB, mod ...func(*engine.Config)) *bundle {
 	return node(t, testdb.New(t), mod...)
 }
 
+// verified holds all that a test did to its logs: what is stored beside them is
+// what they say.
+func verified(t testing.TB, st *store.Store) {
+	t.Helper()
+	_, err := verify.All(context.WithoutCancel(t.Context()), st, func(d verify.Difference) error {
+		t.Errorf("verify: %+v", d)
+		return nil
+	}, func(verify.Progress) {})
+	if err != nil {
+		t.Errorf("verify: %v", err)
+	}
+}
+
 // node is one engine on a database that several may share.
 func node(t testing.TB, url string, mod ...func(*engine.Config)) *bundle {
 	t.Helper()
@@ -41,6 +55,7 @@ func node(t testing.TB, url string, mod ...func(*engine.Config)) *bundle {
 		t.Fatal(err)
 	}
 	t.Cleanup(st.Close)
+	t.Cleanup(func() { verified(t, st) })
 	cfg := engine.Config{Log: st}
 	for _, m := range mod {
 		m(&cfg)

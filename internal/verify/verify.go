@@ -108,7 +108,7 @@ type checker struct {
 	dialect int
 }
 
-func (c *checker) differ(what, format string, args ...any) {
+func (c *checker) differf(what, format string, args ...any) {
 	if len(c.faults) < mostFaults {
 		c.faults = append(c.faults, fault{what, fmt.Sprintf(format, args...)})
 	}
@@ -142,14 +142,14 @@ func (c *checker) session(ctx context.Context, v *store.Snapshot) error {
 		return err
 	}
 	for _, k := range keys {
-		c.differ("key", "%s", k)
+		c.differf("key", "%s", k)
 	}
 	epoch, owes, err := v.Debt(ctx)
 	if err != nil {
 		return err
 	}
 	if owes && epoch > s.Epoch {
-		c.differ("debt", "of epoch %d, the session is in %d", epoch, s.Epoch)
+		c.differf("debt", "of epoch %d, the session is in %d", epoch, s.Epoch)
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (c *checker) session(ctx context.Context, v *store.Snapshot) error {
 func (c *checker) checkStates() {
 	for i, st := range c.states {
 		if st.Err != nil {
-			c.differ("state", "as of seq %d: %v", st.AsOf, st.Err)
+			c.differf("state", "as of seq %d: %v", st.AsOf, st.Err)
 			continue
 		}
 		want := int64(2)
@@ -168,7 +168,7 @@ func (c *checker) checkStates() {
 			want = 1 // what a fork begins with
 		}
 		if st.Epoch != want {
-			c.differ("state", "as of seq %d is of epoch %d, want %d", st.AsOf, st.Epoch, want)
+			c.differf("state", "as of seq %d is of epoch %d, want %d", st.AsOf, st.Epoch, want)
 		}
 		c.line = st.Line
 	}
@@ -195,17 +195,17 @@ func (c *checker) stepAt(seq int64) (store.RecordedState, bool) {
 func (c *checker) event(e *store.Logged) {
 	c.events++
 	if want := c.newest.Seq + 1; e.Seq != want {
-		c.differ("log", "seq %d follows %d", e.Seq, c.newest.Seq)
+		c.differf("log", "seq %d follows %d", e.Seq, c.newest.Seq)
 	}
 	before, _ := c.at(e.Seq)
 	if before.Err == nil && e.Epoch != before.Epoch {
-		c.differ("log", "seq %d is of epoch %d, the states say %d", e.Seq, e.Epoch, before.Epoch)
+		c.differf("log", "seq %d is of epoch %d, the states say %d", e.Seq, e.Epoch, before.Epoch)
 	}
 	switch {
 	case !e.Found:
-		c.differ("body", "seq %d: its body is missing", e.Seq)
+		c.differf("body", "seq %d: its body is missing", e.Seq)
 	case !e.Intact:
-		c.differ("body", "seq %d: its body is not the one that was stored", e.Seq)
+		c.differf("body", "seq %d: its body is not the one that was stored", e.Seq)
 	case e.Type == events.MessageAppended:
 		c.message(e)
 	case e.Type == events.SummaryCreated:
@@ -217,7 +217,7 @@ func (c *checker) event(e *store.Logged) {
 			c.rotated(e, st)
 		}
 	} else if e.Type == events.EpochRotated {
-		c.differ("state", "the epoch that began at seq %d has none", e.Seq)
+		c.differf("state", "the epoch that began at seq %d has none", e.Seq)
 	}
 	c.newest = *e
 	c.newest.Body = nil
@@ -227,7 +227,7 @@ func (c *checker) event(e *store.Logged) {
 func (c *checker) summary(e *store.Logged) {
 	var b events.SummaryBody
 	if err := json.Unmarshal(e.Body, &b); err != nil {
-		c.differ("log", "summary %d: %v", e.Seq, err)
+		c.differf("log", "summary %d: %v", e.Seq, err)
 		return
 	}
 	c.summaries[c.line.Place(e.Seq)] = events.LiveSummary{
@@ -240,7 +240,7 @@ func (c *checker) summary(e *store.Logged) {
 func (c *checker) rotated(e *store.Logged, st store.RecordedState) {
 	var b events.EpochRotatedBody
 	if err := json.Unmarshal(e.Body, &b); err != nil {
-		c.differ("log", "epoch.rotated %d: %v", e.Seq, err)
+		c.differf("log", "epoch.rotated %d: %v", e.Seq, err)
 		return
 	}
 	live := make([]int64, 0, len(st.Live))
@@ -249,19 +249,19 @@ func (c *checker) rotated(e *store.Logged, st store.RecordedState) {
 		s, own := c.summaries[l.Seq]
 		if own && (s.Level != l.Level || s.Tokens != l.Tokens || s.CoveredTokens != l.CoveredTokens ||
 			s.Timestamp != l.Timestamp || !slices.Equal(s.Covers, l.Covers)) {
-			c.differ("state", "as of seq %d: the summary at %d is not as its event says", st.AsOf, l.Seq)
+			c.differf("state", "as of seq %d: the summary at %d is not as its event says", st.AsOf, l.Seq)
 		}
 		if !own && l.Seq > c.line.Base() {
-			c.differ("state", "as of seq %d: there is no summary at %d", st.AsOf, l.Seq)
+			c.differf("state", "as of seq %d: there is no summary at %d", st.AsOf, l.Seq)
 		}
 	}
 	// An ancestor's erasure takes summaries out of recorded states.
 	erased := len(st.Line) > 0 && st.Line[0].SID == (events.SID{})
 	switch {
 	case b.Epoch != st.Epoch || b.Cause != st.Cause || b.FactorMilli != st.FactorMilli:
-		c.differ("state", "as of seq %d: epoch %d, cause %q, factor %d; its event says %d, %q, %d",
+		c.differf("state", "as of seq %d: epoch %d, cause %q, factor %d; its event says %d, %q, %d",
 			st.AsOf, st.Epoch, st.Cause, st.FactorMilli, b.Epoch, b.Cause, b.FactorMilli)
 	case !slices.Equal(live, b.Live) && !erased:
-		c.differ("state", "as of seq %d: live summaries %v; its event says %v", st.AsOf, live, b.Live)
+		c.differf("state", "as of seq %d: live summaries %v; its event says %v", st.AsOf, live, b.Live)
 	}
 }
