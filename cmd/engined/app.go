@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/engined/engined/internal/access"
+	"github.com/engined/engined/internal/audit"
 	"github.com/engined/engined/internal/bus"
 	"github.com/engined/engined/internal/config"
 	"github.com/engined/engined/internal/devpg"
@@ -46,7 +47,9 @@ type App struct {
 	slot     *engine.Guard
 	upkeep   *engine.Upkeep
 	hooks    *hooks.Hooks
-	keys     *access.Keyring // of a node
+	keys     *access.Keyring // of a node, and so are limiter and audit
+	limiter  *access.Limiter
+	audit    func(audit.Entry)
 	registry *prometheus.Registry
 	addr     net.Addr
 	dataDir  string // "" without private parts
@@ -99,7 +102,11 @@ func (a *App) URL() string {
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	return "http://" + net.JoinHostPort(host, port)
+	scheme := "http://"
+	if a.cfg.TLSCert != "" {
+		scheme = "https://"
+	}
+	return scheme + net.JoinHostPort(host, port)
 }
 
 // Wait returns when ctx ends (nil) or a part of the App fails.
@@ -162,8 +169,12 @@ func (c *cli) runApp(ctx context.Context, a *App, ready func() error) error {
 
 // serving is an http.Server whose end is part of the App's.
 func (a *App) serving(name string, server *http.Server, listener net.Listener) {
+	serve := server.Serve
+	if server.TLSConfig != nil {
+		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+	}
 	go func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			a.failed(fmt.Errorf("%s: %w", name, err))
 		}
 	}()

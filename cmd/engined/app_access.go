@@ -3,8 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/engined/engined/internal/access"
+	"github.com/engined/engined/internal/audit"
 )
 
 // defaultTenant is who a node without keys serves.
@@ -48,5 +52,17 @@ func (a *App) openKeys(ctx context.Context) error {
 	}
 	a.keys = access.NewKeyring(a.store, opts)
 	a.onClose("keys", a.keys.Close)
+	a.limiter = access.NewLimiter(access.Quota{
+		Rate: a.cfg.TenantRate, Concurrency: int64(a.cfg.TenantConcurrency), Sessions: int64(a.cfg.TenantSessions), StorageBytes: a.cfg.TenantStorage,
+	}, a.store, time.Now, a.log)
+	a.onClose("limiter", func(context.Context) error { a.limiter.Close(); return nil })
+	if a.cfg.Audit {
+		recorder := audit.NewRecorder(a.store, a.cfg.AuditRetention, a.log)
+		a.audit = recorder.Add
+		a.onClose("audit", recorder.Close)
+		a.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "engined_audit_dropped_total", Help: "Audit entries that were lost while Postgres took none.",
+		}, func() float64 { return float64(recorder.Dropped()) }))
+	}
 	return nil
 }

@@ -59,6 +59,7 @@ func (a *App) serveHTTP(listener net.Listener) error {
 		// its network knows.
 		Local: a.open() && !a.cfg.Exposed(), LocalNames: []string{host},
 		Engine: a.upkeep, Steps: a.slot, Branches: a.slot, Log: a.store, Search: retrieval.NewSearcher(a.store, a.indexer()), Lives: a.store, Auth: api.RingAuth(a.keys.Who),
+		Limiter: a.limiter, MaxCalls: a.cfg.MaxCalls, Audit: a.audit, AuditLog: a.store,
 		Ready: a.ready, Engines: a.engineList, ClearQuarantine: a.engines.ClearQuarantine,
 		Timeout: a.cfg.RequestTimeout, CompactTimeout: a.cfg.CompactTimeout + compactMargin,
 		Limits: api.Limits{
@@ -70,7 +71,11 @@ func (a *App) serveHTTP(listener net.Listener) error {
 	if err != nil {
 		return err
 	}
-	a.serving("HTTP", handler.Server(), listener)
+	server := handler.Server()
+	if server.TLSConfig, err = a.tlsConfig(); err != nil {
+		return err
+	}
+	a.serving("HTTP", server, listener)
 	return nil
 }
 

@@ -93,7 +93,7 @@ func (c *cli) root() *cobra.Command {
 		{"run", []*cobra.Command{c.dev(), c.serve(), c.worker(), c.demo()}},
 		{"look", []*cobra.Command{c.sessions(), c.show(), c.events(), c.tail(), c.grep(), c.window(), c.summaries(), c.expand(), c.diff(), c.replay(), c.cacheReport()}},
 		{"act", []*cobra.Command{c.importFiles(), c.compact(), c.undoCompaction(), c.fork(), c.erase()}},
-		{"admin", []*cobra.Command{c.migrate(), c.doctor(), c.retention(), c.keys(), c.engines(), c.health(), c.openapi(), c.config(), c.version()}},
+		{"admin", []*cobra.Command{c.migrate(), c.doctor(), c.retention(), c.keys(), c.tenants(), c.audit(), c.engines(), c.health(), c.openapi(), c.config(), c.version()}},
 	} {
 		for _, cmd := range g.cmds {
 			cmd.GroupID = g.id
@@ -136,7 +136,18 @@ func (c *cli) load(cmd *cobra.Command, defaults map[string]string) (config.Confi
 
 // node is a client of the node that the settings name.
 func node(cfg config.Config) (*client.Client, error) {
-	return client.New(cfg.URL, cfg.Key)
+	cl, err := client.New(cfg.URL, cfg.Key)
+	if err != nil || cfg.CA == "" {
+		return cl, err
+	}
+	pem, err := os.ReadFile(cfg.CA)
+	if err == nil {
+		err = cl.TrustCA(pem)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--ca %s: %w", cfg.CA, err)
+	}
+	return cl, nil
 }
 
 // hintFor says what to do about an error, where that is known.

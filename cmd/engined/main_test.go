@@ -144,7 +144,7 @@ func serveIn(t *testing.T, env func(string) (string, bool), args ...string) *run
 	if !ready {
 		t.Fatalf("engined %s is not ready\nstdout: %s\nstderr: %s", args[0], r.out, r.err)
 	}
-	r.url = regexp.MustCompile(`http://\S+`).FindString(line)
+	r.url = regexp.MustCompile(`https?://\S+`).FindString(line)
 	return r
 }
 

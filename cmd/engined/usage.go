@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/engined/engined/internal/config"
 )
 
 // oneArg wants the one argument that the command's Use names.
@@ -37,6 +39,11 @@ func flagError(_ *cobra.Command, err error) error {
 	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {
 		return err
+	}
+	for _, o := range config.Options() {
+		if o.Secret && o.Name == bad.GetFlag().Name { // the value is not repeated
+			return fmt.Errorf("--%s: %w", o.Name, bad.Unwrap())
+		}
 	}
 	switch f := bad.GetFlag(); f.Value.Type() {
 	case "int", "int64":

@@ -20,6 +20,7 @@ type API struct {
 	metrics     *metrics
 	crossOrigin *http.CrossOriginProtection
 	streams     streamCounts
+	places      chan struct{} // of calls at one time; nil without a limit
 	idPrefix    string
 	ids         atomic.Uint64
 	scrape      http.Handler
@@ -39,6 +40,9 @@ func New(cfg Config) (*API, error) {
 		crossOrigin: http.NewCrossOriginProtection(), idPrefix: rand.Text()[:8] + "-",
 		scrape:   promhttp.HandlerFor(cfg.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}),
 		draining: make(chan struct{}),
+	}
+	if cfg.MaxCalls > 0 {
+		a.places = make(chan struct{}, cfg.MaxCalls)
 	}
 	if a.metrics, err = newMetrics(cfg.Registry); err != nil {
 		return nil, err

@@ -26,6 +26,7 @@ type call struct {
 	// names one.
 	tenant, session string
 	who             access.Principal
+	noted           bool // in the audit log
 	id              string
 }
 
@@ -66,6 +67,7 @@ func (a *API) run(op *operation, w http.ResponseWriter, r *http.Request) {
 	a.metrics.inFlight.Inc()
 	defer c.finish(start)
 	secure(w.Header())
+	strict(w.Header(), r)
 	w.Header()["X-Request-Id"] = []string{c.id}
 	if err := c.serve(); err != nil {
 		c.fail(err)
@@ -79,6 +81,11 @@ func (c *call) serve() error {
 	if err := c.api.crossOrigin.Check(c.r); err != nil {
 		return kindForbidden.problem("a browser may call this only from its own origin")
 	}
+	leave, err := c.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if !c.op.public {
 		if err := c.admit(); err != nil {
 			return err
@@ -97,6 +104,11 @@ func (c *call) serve() error {
 		defer cancel()
 		c.ctx = ctx
 	}
+	done, err := c.charge()
+	if err != nil {
+		return err
+	}
+	defer done()
 	return c.op.serve(c)
 }
 
@@ -143,6 +155,7 @@ func (c *call) finish(start time.Time) {
 	}
 	took := time.Since(start)
 	c.op.observe(c.w.status, took)
+	c.note(c.w.status)
 	if a.log.Enabled(c.ctx, slog.LevelInfo) {
 		// No bodies, no keys, no query: a log line is read by more people than
 		// the session is.

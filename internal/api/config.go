@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/audit"
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/store"
 )
@@ -134,7 +135,15 @@ type Config struct {
 	// ClearQuarantine tells whether the engine was set aside; nil clears none.
 	ClearQuarantine func(id string) bool
 	Waker           Waker
-	Limits          Limits
+	// Limiter holds tenants to their limits; nil to none.
+	Limiter Limiter
+	// MaxCalls is how many calls are answered at one time, streams and what
+	// watches the node aside; 0 is without a limit.
+	MaxCalls int
+	// Audit takes an entry for each call; nil keeps none. AuditLog shows them.
+	Audit    func(audit.Entry)
+	AuditLog AuditLog
+	Limits   Limits
 	// Timeout bounds a call, CompactTimeout a compaction, BodyTimeout the
 	// reading of a body; 30 s, 180 s and 60 s by default.
 	Timeout        time.Duration

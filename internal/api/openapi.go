@@ -152,9 +152,12 @@ func integer(least float64) *huma.Schema {
 func refusalsOf(op *operation) map[int][]string {
 	all := slices.Clone(op.refusals)
 	if !op.public {
-		all = append(all, kindUnauthorized, kindForbidden, kindUnavailable, kindInternal)
+		all = append(all, kindUnauthorized, kindForbidden, kindRate, kindUnavailable, kindInternal)
 		if op.kind != stream {
-			all = append(all, kindDeadline)
+			all = append(all, kindDeadline, kindBusy)
+		}
+		if grows()[op.id] != 0 {
+			all = append(all, kindTenantLimit)
 		}
 	}
 	if op.keyed || op.query != nil {

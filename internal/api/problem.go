@@ -40,6 +40,7 @@ var (
 	kindMedia         = kind{"unsupported-media-type", http.StatusUnsupportedMediaType, "The body's encoding is not supported"}
 	kindValidation    = kind{"validation", http.StatusUnprocessableEntity, "The request breaks the contract"}
 	kindRate          = kind{"rate-limited", http.StatusTooManyRequests, "Too many at once"}
+	kindTenantLimit   = kind{"tenant-limit", http.StatusForbidden, "The tenant has as much as it may"}
 	kindInternal      = kind{"internal", http.StatusInternalServerError, "Something went wrong on our side"}
 	kindEngineFailed  = kind{"engine-failed", http.StatusBadGateway, "The context engine failed"}
 	kindUnavailable   = kind{"unavailable", http.StatusServiceUnavailable, "The database is away"}
@@ -52,7 +53,7 @@ func kinds() []kind {
 	return []kind{
 		kindMalformed, kindUnauthorized, kindForbidden, kindNotFound, kindUnknown, kindMethod, kindSlowBody,
 		kindIdempotency, kindEpoch, kindErased, kindLeaseHeld, kindLease, kindExists, kindBegan, kindNothingToUndo, kindStaleHead, kindTooLarge, kindMedia,
-		kindValidation, kindRate, kindInternal, kindEngineFailed, kindUnavailable, kindBusy, kindNotReady, kindDeadline,
+		kindValidation, kindRate, kindTenantLimit, kindInternal, kindEngineFailed, kindUnavailable, kindBusy, kindNotReady, kindDeadline,
 	}
 }
 

@@ -2,6 +2,21 @@ package api
 
 import "github.com/engined/engined/internal/access"
 
+// How a call makes a tenant's data grow.
+const (
+	writes = 1 + iota // in a session that it may open
+	opens             // in a session that it does open
+)
+
+// grows says which calls the limits of sessions and storage refuse. What
+// compacts is not among them: it is how a session becomes small.
+func grows() map[string]int { return growing }
+
+var growing = map[string]int{
+	"bootstrap": writes, "ingest": writes, "ingestBatch": writes, "commitTurn": writes, "afterTurn": writes, "transcript": writes,
+	"takeLease": writes, "fork": opens, "prepareSubagent": opens,
+}
+
 const (
 	// reading is for everybody who may see a tenant's sessions.
 	reading = access.Gateway | access.Worker | access.Analyst

@@ -171,6 +171,7 @@ func (s *sse) begin() error {
 	h := s.c.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")
+	s.c.note(http.StatusOK) // not at its end, which may be far
 	s.c.w.WriteHeader(http.StatusOK)
 	fmt.Fprintf(&s.buf, "retry: %d\n\n", streamRetry)
 	return s.flush()

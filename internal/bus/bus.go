@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"slices"
 	"sync"
@@ -66,6 +67,15 @@ type member interface {
 	Stop(ctx context.Context) error
 }
 
+// withoutURL is the error of an address that can't be read without the address:
+// it may hold a password.
+func withoutURL(err error) error {
+	if bad, ok := errors.AsType[*url.Error](err); ok {
+		return fmt.Errorf("the URL of a server: %w", bad.Err)
+	}
+	return err
+}
+
 // Connect opens the connection and returns, whether NATS is up or not; from
 // then on it reconnects for ever and keeps the streams in existence. An error
 // is one of configuration. ctx bounds the call only.
@@ -92,7 +102,7 @@ func Connect(ctx context.Context, opts Options) (*Bus, error) {
 		return nil, err
 	}
 	if b.nc, err = nats.Connect(opts.URL, natsOpts...); err != nil {
-		return nil, fmt.Errorf("bus: connect: %w", err)
+		return nil, fmt.Errorf("bus: connect: %w", withoutURL(err))
 	}
 	if b.js, err = jetstream.New(b.nc); err != nil {
 		b.nc.Close()

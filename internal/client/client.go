@@ -3,7 +3,10 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -26,6 +29,22 @@ func New(base, key string) (*Client, error) {
 		return nil, fmt.Errorf("%q is not the URL of a node", base)
 	}
 	return &Client{base: strings.TrimRight(base, "/"), key: key, http: &http.Client{}}, nil
+}
+
+// TrustCA has the client trust the certificate authorities of a PEM file beside
+// the system's. It is called before the first call.
+func (c *Client) TrustCA(pem []byte) error {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return errors.New("there is no certificate in it")
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one, unless a program replaced it
+	transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	c.http.Transport = transport
+	return nil
 }
 
 // URL is the node's.

@@ -12,6 +12,18 @@ type Config struct {
 	Listen         string
 	Insecure       bool
 	Keys           []string
+	MaxCalls       int
+	Audit          bool
+	AuditRetention time.Duration
+
+	TenantRate        float64
+	TenantConcurrency int
+	TenantSessions    int
+	TenantStorage     int64
+
+	TLSCert string
+	TLSKey  string
+
 	Worker         bool
 	NoMigrate      bool
 	RequestTimeout time.Duration
@@ -77,6 +89,7 @@ type Config struct {
 
 	URL string
 	Key string
+	CA  string
 }
 
 // Scope is the set of commands that an option belongs to.
@@ -118,7 +131,7 @@ var titles = []struct {
 	{Serving, "serve", "Taken by `serve` alone."},
 	{Alone, "worker", "Taken by `worker` alone."},
 	{Starting, "serve and worker", "Taken by `serve` and `worker`."},
-	{Dev, "dev", "Taken by `dev`, and by `keys`, `tenants` and `audit`, which find its Postgres there."},
+	{Dev, "dev", "Taken by `dev`, and by `keys` and `tenants`, which find its Postgres there."},
 	{Database, "Postgres", "Taken by `dev`, `serve`, `worker`, `migrate`, `doctor`, `keys` and `tenants`."},
 	{Bus, "NATS", "Taken by `serve`, `worker` and `doctor`. `dev` runs its own server in the process."},
 	{Working, "Compaction and retention", "Taken by `dev`, `serve` and `worker`; those of retention by `retention` too."},

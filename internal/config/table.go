@@ -32,6 +32,51 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return list(&c.Keys, "list", checkKey) },
 		},
 		{
+			Name: "tls-cert", Scope: Node,
+			Usage: "file with the node's certificate and its chain; with it the node answers HTTPS alone, and reads the file again when it changes",
+			bind:  func(c *Config) Value { return text(&c.TLSCert, "file") },
+		},
+		{
+			Name: "tls-key", Scope: Node,
+			Usage: "file with the certificate's key",
+			bind:  func(c *Config) Value { return text(&c.TLSKey, "file") },
+		},
+		{
+			Name: "max-calls", Default: "1024", Scope: Node,
+			Usage: "calls answered at one time; more get 503 with Retry-After. 0 is without a limit",
+			bind:  func(c *Config) Value { return count(&c.MaxCalls, 0, 1_000_000) },
+		},
+		{
+			Name: "tenant-rate", Default: "0", Scope: Node,
+			Usage: "calls a second of a tenant on one node, twice as many at once; more get 429. 0 is without a limit, here and below; `tenants set` says other limits for single tenants",
+			bind:  func(c *Config) Value { return rate(&c.TenantRate) },
+		},
+		{
+			Name: "tenant-concurrency", Default: "0", Scope: Node,
+			Usage: "calls of a tenant at one time on one node; more get 429",
+			bind:  func(c *Config) Value { return count(&c.TenantConcurrency, 0, 1_000_000) },
+		},
+		{
+			Name: "tenant-sessions", Default: "0", Scope: Node,
+			Usage: "sessions of a tenant; further ones get 403 `tenant-limit`",
+			bind:  func(c *Config) Value { return count(&c.TenantSessions, 0, math.MaxInt32) },
+		},
+		{
+			Name: "tenant-storage", Default: "0B", Scope: Node,
+			Usage: "bytes of a tenant's events; with more, writes get 403 `tenant-limit`",
+			bind:  func(c *Config) Value { return sizeOrNone(&c.TenantStorage) },
+		},
+		{
+			Name: "audit", Default: "true", Scope: Node,
+			Usage: "record who called what; see docs/security.md",
+			bind:  func(c *Config) Value { return yesNo(&c.Audit) },
+		},
+		{
+			Name: "audit-retention", Default: "2160h0m0s", Scope: Node,
+			Usage: "how long the record is kept",
+			bind:  func(c *Config) Value { return duration(&c.AuditRetention) },
+		},
+		{
 			Name: "engine", Default: "lossless", Scope: Node | Working,
 			Usage: "id of the engine in the context engine slot, in its own case; none is the default engine, legacy, which also serves when this one is unknown or broken",
 			bind:  func(c *Config) Value { return text(&c.Engine, "id") },
@@ -320,6 +365,11 @@ func Options() []Option {
 			Name: "key", Scope: Client, Secret: true,
 			Usage: "API key",
 			bind:  func(c *Config) Value { return text(&c.Key, "token") },
+		},
+		{
+			Name: "ca", Scope: Client,
+			Usage: "file with a certificate authority of the node, beside the system's",
+			bind:  func(c *Config) Value { return text(&c.CA, "file") },
 		},
 		{
 			Name: "log-level", Default: "info", Scope: General,

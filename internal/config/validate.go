@@ -26,6 +26,7 @@ func (c Config) validate() error {
 	add(c.CompactionTail <= 0.9*c.CompactionTarget,
 		"compaction-tail: %g leaves no room for summaries within compaction-target %g; at most 9 tenths of it", c.CompactionTail, c.CompactionTarget)
 	add(c.MaxMessageBytes <= c.MaxBatchBytes, "max-message-bytes: larger than max-batch-bytes")
+	add((c.TLSCert == "") == (c.TLSKey == ""), "tls-cert and tls-key: one needs the other")
 	add((c.NATSCert == "") == (c.NATSKey == ""), "nats-cert and nats-key: one needs the other")
 	u, err := url.Parse(c.URL)
 	add(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", "url: %q is not an http or https URL", c.URL)

@@ -129,6 +129,29 @@ func size(to *int64) Value {
 	return field[int64]{to, "size", parseSize, formatSize}
 }
 
+// Size is a size in bytes for a command's own flag; it may be 0.
+func Size(to *int64) Value { return sizeOrNone(to) }
+
+// sizeOrNone is a size that may be 0.
+func sizeOrNone(to *int64) Value {
+	return field[int64]{to, "size", func(s string) (int64, error) {
+		if n := strings.TrimRight(s, "BKiMG"); n == "0" {
+			return 0, nil
+		}
+		return parseSize(s)
+	}, formatSize}
+}
+
+func rate(to *float64) Value {
+	return field[float64]{to, "rate", func(s string) (float64, error) {
+		v, err := strconv.ParseFloat(s, 64)
+		if err != nil || !(v >= 0 && v <= 1e9) {
+			return 0, fmt.Errorf("%q is not a number of 0 or more", s)
+		}
+		return v, nil
+	}, func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }}
+}
+
 func parseSize(s string) (int64, error) {
 	for _, u := range units {
 		number, ok := strings.CutSuffix(s, u.name)

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/engined/engined/internal/config"
+)
+
+func (c *cli) audit() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "audit", Short: "Show who called what",
+		Long: words(
+			"Show the calls of a tenant, newest first: when, with which key, on which session and with what outcome.",
+			"It needs a key of scope admin. Calls appear within seconds.",
+		),
+	}
+	asJSON := jsonFlag(cmd)
+	limit := cmd.Flags().Int("limit", 50, "most rows; 0 is all")
+	session := cmd.Flags().String("session", "", "of this session alone")
+	key := cmd.Flags().String("key-id", "", "of this API key alone, by its id")
+	since := cmd.Flags().String("since", "", "not before this time, such as 2030-01-31T12:00:00Z")
+	until := cmd.Flags().String("until", "", "before this time")
+	return c.command(cmd, config.Client, nil, func(ctx context.Context, cfg config.Config, _ []string) error {
+		cl, err := node(cfg)
+		if err != nil {
+			return err
+		}
+		defer cl.Close()
+		q := url.Values{}
+		for name, value := range map[string]string{"sessionKey": *session, "keyId": *key, "since": *since, "until": *until} {
+			if value != "" {
+				q.Set(name, value)
+			}
+		}
+		t := newTable(c.out, left("AT"), left("KEY"), right("STATUS"), left("CALL"), left("SESSION"))
+		out := rowWriter{w: c.out, name: "audit"}
+		after, seen := "", 0
+		for {
+			rows, next, err := cl.Audit(ctx, q, after, pageOf(*limit, seen))
+			if err != nil {
+				return err
+			}
+			for _, r := range rows {
+				if *asJSON {
+					if err := out.row(r.Raw); err != nil {
+						return err
+					}
+					continue
+				}
+				t.row(r.At.UTC().Format(time.RFC3339), oneLine(r.KeyID, 0), strconv.Itoa(r.Status), r.Method+" "+r.Route, middle(oneLine(r.SessionKey, 0), keyColumns))
+			}
+			after, seen = next, seen+len(rows)
+			if !*asJSON {
+				if err := t.flush(); err != nil {
+					return err
+				}
+			}
+			if next == "" || *limit > 0 && seen >= *limit {
+				break
+			}
+		}
+		if *asJSON {
+			return out.end(after)
+		}
+		return nil
+	})
+}
