@@ -70,11 +70,8 @@ func limitProblem(err error) error {
 	if e.Wait > 0 {
 		k = kindRate
 	}
-	p := k.problem(e.Error())
+	p := k.problem(e.Error()).retry(int(math.Ceil(e.Wait.Seconds()))) // 0 seconds is no header
 	p.Limit = int64(math.Ceil(e.Limit))
-	if e.Wait > 0 {
-		p.retry(int(math.Ceil(e.Wait.Seconds())))
-	}
 	return p
 }
 

@@ -107,6 +107,8 @@ func sample(o Option) string {
 			return "64"
 		}
 		return "5"
+	case "rate":
+		return "2.5"
 	case "share":
 		return map[string]string{"compaction-threshold": "0.9", "compaction-target": "0.6", "compaction-tail": "0.2"}[o.Name]
 	case "period":
