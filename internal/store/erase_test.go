@@ -410,8 +410,11 @@ func TestEveryTableIsErasedOrHoldsNothingOfASession(t *testing.T) {
 		"audit",            // names a session by its key, which is put in disguise
 		"checkpoints",      // how far readers of the whole log have come
 		"goose_db_version", // the schema's
+		"search_cursors",   // how far a tenant's feed is indexed
 		"sessions",         // goes first, in the transaction that hides the session
 		"summarizer_gates", // a tenant's; its errors are statuses, never texts
+		"summarizer_spend", // a tenant's
+		"summarizer_gates", // a tenant's: whether a provider answers, and its last error
 		"summarizer_spend", // a tenant's
 		"tenant_limits",    // a tenant's
 		"tenant_usage",     // a tenant's

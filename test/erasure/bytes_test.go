@@ -110,6 +110,13 @@ func TestNoByteOfAnErasedSessionIsLeft(t *testing.T) {
 	}
 	must(s.post("another", "ingest", object{"message": object{"role": "user", "content": "this one stays"}}))
 
+	hits := func() int {
+		var found struct{ Hits []any }
+		ask(t, s.node, http.MethodGet, "/v1/search?q="+markers["small"], nil).into(t, &found)
+		return len(found.Hits)
+	}
+	s.await("the search index", func() bool { return hits() > 0 })
+
 	// The test sees what it looks for.
 	found := dump(t, s.db)
 	for name, marker := range markers {
@@ -120,6 +127,9 @@ func TestNoByteOfAnErasedSessionIsLeft(t *testing.T) {
 	must(ask(t, s.node, http.MethodDelete, path(key), nil))
 
 	after := dump(t, s.db)
+	if _, ok := found["public.search_parts"]; !ok || !holds(map[string][]byte{"": found["public.search_parts"]}, markers["small"]) {
+		t.Error("the search index did not hold the session: the test proves nothing of it")
+	}
 	if !holds(after, "this one stays") {
 		t.Error("the other session is gone, or the dump does not show it")
 	}
@@ -149,6 +159,9 @@ func TestNoByteOfAnErasedSessionIsLeft(t *testing.T) {
 		if a := ask(t, s.node, http.MethodGet, path(heir)+"/events", nil); !bytes.Contains(a.body, []byte(own)) {
 			t.Errorf("%s lost its own messages: %.300s", heir, a.body)
 		}
+	}
+	if n := hits(); n > 0 {
+		t.Errorf("search finds the erased session %d times", n)
 	}
 	bustest.Stop(t, s.nats) // everything it holds is on its disk now
 	files, size := natsFiles(t, s.natsDir)

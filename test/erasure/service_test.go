@@ -20,6 +20,7 @@ import (
 	"github.com/engined/engined/internal/bus/bustest"
 	"github.com/engined/engined/internal/compact/summarize"
 	"github.com/engined/engined/internal/engine"
+	"github.com/engined/engined/internal/retrieval"
 	"github.com/engined/engined/internal/store"
 	"github.com/engined/engined/internal/testdb"
 	"github.com/engined/engined/internal/worker"
@@ -86,6 +87,7 @@ func (s *service) serve(summarizer summarize.Summarizer, work bool) (*store.Stor
 		w := worker.New(worker.Config{
 			Debts: st, Bus: b, Compactor: e.Compactor, Name: "worker", Eraser: st,
 			SweepInterval: 50 * time.Millisecond, RelayInterval: 50 * time.Millisecond, EraseInterval: 50 * time.Millisecond,
+			Indexer: retrieval.NewIndexer(st, nil), IndexInterval: 50 * time.Millisecond,
 		})
 		if err := w.Start(ctx); err != nil {
 			t.Fatal(err)
@@ -98,7 +100,7 @@ func (s *service) serve(summarizer summarize.Summarizer, work bool) (*store.Stor
 			}
 		})
 	}
-	handler, err := api.New(api.Config{Engine: e, Steps: e, Branches: e, Log: st, Lives: st, Auth: api.OpenAuth(tenant)})
+	handler, err := api.New(api.Config{Engine: e, Steps: e, Branches: e, Log: st, Lives: st, Auth: api.OpenAuth(tenant), Search: retrieval.NewSearcher(st, retrieval.NewIndexer(st, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
