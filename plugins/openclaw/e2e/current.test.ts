@@ -99,6 +99,28 @@ for (const context of ["isolated", "fork"] as const) {
   });
 }
 
+stage.scenario("the agent finds what it no longer sees", async () => {
+  const key = stage.key();
+  model.replySize = 3_000;
+  await stage.gateway.turn(key, "the code word is xylophone-4711");
+  for (let i = 0; i < 3; i++) await stage.gateway.turn(key, `other topic ${i} ${"plum ".repeat(400)}`);
+  await stage.gateway.chat(key, "/compact");
+  const call = (id: string, args: unknown) => `TOOL:tool_call:${JSON.stringify({ id, args })}:END`;
+  const result = (text: string) => textOf(model.requests.findLast((r) => r.messages.some((m) => m.role === "tool" && textOf(m).includes(text)))?.messages.findLast((m) => m.role === "tool"));
+  await until("the search has it", async () => {
+    await stage.gateway.turn(key, call("engined_grep", { query: "xylophone-4711", role: "user" }));
+    return result("engined_grep").includes("the code word is");
+  });
+  const [summary] = (await service.summaries(key)).filter((s) => s.live);
+  await stage.gateway.turn(key, call("engined_describe", { id: summary.id }));
+  assert.match(result("engined_describe"), new RegExp(`Summary ${summary.id}`));
+  await stage.gateway.turn(key, call("engined_expand", { id: summary.id }));
+  assert.match(result("engined_expand"), /the code word is xylophone-4711/);
+  const guidance = textOf(model.requests.at(-1)!.messages[0]);
+  assert.match(guidance, /engined_expand/);
+  assertValid(stage);
+});
+
 stage.scenario("a heartbeat is marked", async () => {
   await stage.gateway.turn("agent:main:main", "before the heartbeat");
   await stage.gateway.rpc("wake", { mode: "now", text: "wake up for the test" });

@@ -62,7 +62,7 @@ async function lag(service: Service, key: string, ctx: CommandContext): Promise<
   const reader = await openTranscript(params).catch(() => undefined);
   if (!reader) return "lag: the host does not show its transcript here";
   const { cursor } = await service.client.call("GET /v1/sessions/{key}/transcript", key, {
-    query: { sessionId, gatewayId: service.gatewayId } as never,
+    query: { sessionId, gatewayId: service.gatewayId },
     deadline: service.config.deadlines.other,
     probe: true,
   });

@@ -159,7 +159,7 @@ export class Engine {
             usage: wire.usage(params.messages),
             tokenBudget: note.budget,
             runtimeContext: wire.runtimeContext(params.runtimeContext, note.budget),
-          } as never,
+          },
           deadline: this.#clock.deadline(config.deadlines.commit, true),
           probe: true,
         }),
@@ -208,7 +208,7 @@ export class Engine {
             tokenBudget: note.budget,
             usage: wire.usage(params.messages),
             runtimeContext: wire.runtimeContext(params.runtimeContext, note.budget),
-          } as never,
+          },
           deadline: wait(),
           probe: true,
         }),
@@ -239,7 +239,7 @@ export class Engine {
             messages: params.messages,
             isHeartbeat: params.isHeartbeat || undefined,
             idempotencyKeys: params.messages.map((m) => messageKey(gatewayId, params.sessionId, m)),
-          } as never,
+          },
           deadline: this.#clock.deadline(config.deadlines.commit, true),
           probe: true,
         }),
@@ -273,7 +273,7 @@ export class Engine {
           compactionTarget: params.compactionTarget,
           customInstructions: params.customInstructions,
           runtimeContext: wire.runtimeContext(params.runtimeContext),
-        } as never,
+        },
         deadline: config.deadlines.compact,
         signal,
         probe: true,
@@ -316,7 +316,7 @@ export class Engine {
     const signal = params.abortSignal;
     try {
       await client.call("POST /v1/sessions/{key}/maintain", key, {
-        body: { sessionId: params.sessionId, gatewayId } as never,
+        body: { sessionId: params.sessionId, gatewayId },
         deadline: config.deadlines.other,
         signal,
       });
@@ -336,14 +336,13 @@ export class Engine {
       await client.call("POST /v1/sessions/{key}/subagents", parent, {
         body: {
           childSessionKey: child,
-          // The host copies the parent's transcript to a forked child, whose sync
-          // brings it; a fork at the service too would show all of it twice.
-          contextMode: "isolated",
+          // The host copies the parent's transcript to a forked child; the service
+          // knows the copied entries. It adds what other gateways said to the parent.
+          contextMode: params.contextMode ?? "isolated",
           ttlMs: params.ttlMs,
-          parentSessionId: params.parentSessionId,
-          childSessionId: params.childSessionId,
+          sessionId: params.parentSessionId,
           gatewayId,
-        } as never,
+        },
         deadline: config.deadlines.other,
         probe: true,
       });
@@ -357,7 +356,7 @@ export class Engine {
         try {
           await client.call("POST /v1/sessions/{key}/subagents/{child}/rollback", parent, {
             path: { child },
-            body: {} as never,
+            body: {},
             deadline: config.deadlines.other,
             probe: true,
           });
@@ -368,13 +367,13 @@ export class Engine {
     };
   }
 
-  async onSubagentEnded(params: { childSessionKey: string; reason: string }): Promise<void> {
+  async onSubagentEnded(params: { childSessionKey: string; reason: host.SubagentEndReason }): Promise<void> {
     const child = this.#key({ sessionKey: params.childSessionKey, sessionId: "" });
     const { client, config, log } = this.#service;
     try {
       await client.call("POST /v1/sessions/{key}/subagents/{child}/ended", child, {
         path: { child },
-        body: { reason: params.reason } as never,
+        body: { reason: params.reason },
         deadline: config.deadlines.other,
       });
     } catch (error) {

@@ -91,6 +91,8 @@ export interface SpawnParams {
   ttlMs?: number;
 }
 
+export type SubagentEndReason = "deleted" | "completed" | "swept" | "released";
+
 /** One page of the host's raw transcript, as 2026.9.6 reads it. */
 export type RawDelta =
   | { kind: "page"; cursor: string; hasMore: boolean; events: { event: unknown; seq: number }[] }

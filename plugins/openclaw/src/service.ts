@@ -92,7 +92,7 @@ export class Service {
             nextSessionId: step.nextSessionId,
             reason: step.reason,
             gatewayId: this.gatewayId,
-          } as never,
+          },
           // A reset has no key: one that was carried out must not cut again.
           once: true,
         });

@@ -53,7 +53,7 @@ async function run(service: Service, key: string, params: SessionParams, options
   const signal = options.signal;
 
   const known = await client.call("GET /v1/sessions/{key}/transcript", key, {
-    query: { sessionId, gatewayId } as never,
+    query: { sessionId, gatewayId },
     deadline: left(),
     signal,
     probe: options.probe,
@@ -81,7 +81,7 @@ async function run(service: Service, key: string, params: SessionParams, options
           cursor: page.cursor,
           entries,
           lifecycleRevision: params.sessionTarget?.expectedLifecycleRevision,
-        } as never,
+        },
         deadline: left(),
         signal,
         probe: options.probe,

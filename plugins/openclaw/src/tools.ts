@@ -45,7 +45,7 @@ export function tools(service: Service, key: string): AgentTool[] {
               sessionKey: all ? undefined : key,
               role: typeof params.role === "string" ? params.role : undefined,
               limit: whole(params.limit, 10, 50),
-            } as never,
+            },
             deadline,
             signal,
             probe: true,

@@ -396,6 +396,6 @@ test("sub-agents are prepared, rolled back and ended", async (t) => {
   await preparation.rollback();
   await one.onSubagentEnded({ childSessionKey: child, reason: "completed" });
   assert.equal(fake.requests.length, 3);
-  assert.deepEqual(fake.requests[0]!.body, { childSessionKey: child, contextMode: "isolated", ttlMs: 5, gatewayId: "gw-test" });
+  assert.deepEqual(fake.requests[0]!.body, { childSessionKey: child, contextMode: "fork", ttlMs: 5, gatewayId: "gw-test" });
   assert.deepEqual(fake.requests[2]!.body, { reason: "completed" });
 });
