@@ -74,13 +74,16 @@ class Process {
         // All of it is gone.
       }
     };
-    const gone = new Promise((r) => child.once("close", r));
+    const gone = new Promise((r) => child.once("exit", r));
     if (signal === "SIGKILL") group(signal);
     else child.kill(signal);
     const timer = setTimeout(() => group("SIGKILL"), 20_000);
     await gone;
     clearTimeout(timer);
     group("SIGKILL");
+    // A process that outlives it must not keep this one by its pipes.
+    child.stdout?.destroy();
+    child.stderr?.destroy();
   }
 }
 
