@@ -578,7 +578,6 @@ export interface Relative {
     kind: "fork" | "subagent";
     /** Names the preparation; the same for a repeated one. */
     preparationId?: string;
-    sessionKey: string;
 }
 export interface ResetRequest {
     /** The epoch as the caller knows it; another one answers 409 `epoch-conflict`. */
@@ -591,7 +590,7 @@ export interface ResetRequest {
     keepFromSeq?: number;
     /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
     leaseToken?: string;
-    /** The host's transcript id after the reset; a write that names it makes it the session's. */
+    /** The host's transcript id after the reset; it becomes the session's. */
     nextSessionId?: string;
     reason?: string;
     /** The host's transcript id under this key. */
@@ -645,6 +644,37 @@ export interface RuntimeSettings {
     model: SettingsModel;
     runtime: SettingsRuntime;
     schemaVersion: number;
+}
+export interface SearchHit {
+    active: boolean;
+    at: string;
+    /** Changes exactly when the meaning of the window's prefix changes. */
+    epoch: number;
+    kind: "message" | "toolResult" | "toolCall" | "summary";
+    marks: SearchMark[];
+    role: "user" | "assistant" | "toolResult" | "system" | "note" | "summary" | "unknown";
+    score: number;
+    /** The event's place in its session: 1, 2, 3 … without gaps. */
+    seq: number;
+    sessionKey: string;
+    snippet: string;
+    tool?: string;
+}
+export interface SearchIndex {
+    current: boolean;
+    indexedAt?: string;
+    indexedTo?: number;
+}
+export interface SearchMark {
+    end: number;
+    start: number;
+}
+export interface SearchPage {
+    hits: SearchHit[];
+    index: SearchIndex;
+    /** The `after` of the next page; null at the end. */
+    next: string | null;
+    partial: boolean;
 }
 export interface SessionDetail {
     attempts: AttemptRow[];
@@ -894,6 +924,27 @@ export interface Routes {
         };
         body: undefined;
         answer: FeedPage;
+    };
+    /** Search messages, tool results, tool calls and summaries */
+    "GET /v1/search": {
+        query: {
+            q?: string;
+            regex?: string;
+            match?: string;
+            sessionKey?: string;
+            role?: string;
+            kind?: string;
+            tool?: string;
+            epoch?: number;
+            since?: string;
+            until?: string;
+            path?: string;
+            sort?: string;
+            after?: string;
+            limit?: number;
+        };
+        body: undefined;
+        answer: SearchPage;
     };
     /** Erase all sessions whose keys begin with a prefix */
     "DELETE /v1/sessions": {

@@ -76,7 +76,7 @@ export declare class Engine {
     }>;
     onSubagentEnded(params: {
         childSessionKey: string;
-        reason: string;
+        reason: host.SubagentEndReason;
     }): Promise<void>;
     /** Nothing to let go of: all that an instance uses outlives it. */
     dispose(): Promise<void>;

@@ -323,12 +323,11 @@ export class Engine {
             await client.call("POST /v1/sessions/{key}/subagents", parent, {
                 body: {
                     childSessionKey: child,
-                    // The host copies the parent's transcript to a forked child, whose sync
-                    // brings it; a fork at the service too would show all of it twice.
-                    contextMode: "isolated",
+                    // The host copies the parent's transcript to a forked child; the service
+                    // knows the copied entries. It adds what other gateways said to the parent.
+                    contextMode: params.contextMode ?? "isolated",
                     ttlMs: params.ttlMs,
-                    parentSessionId: params.parentSessionId,
-                    childSessionId: params.childSessionId,
+                    sessionId: params.parentSessionId,
                     gatewayId,
                 },
                 deadline: config.deadlines.other,

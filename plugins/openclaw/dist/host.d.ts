@@ -88,6 +88,7 @@ export interface SpawnParams {
     childSessionId?: string;
     ttlMs?: number;
 }
+export type SubagentEndReason = "deleted" | "completed" | "swept" | "released";
 /** One page of the host's raw transcript, as 2026.9.6 reads it. */
 export type RawDelta = {
     kind: "page";

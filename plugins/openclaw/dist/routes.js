@@ -1,3 +1,2 @@
-// The route table of the client: what the OpenAPI document has, and the fixed
-// names of calls that the document does not describe (yet).
+// The client's route table, as the OpenAPI document has it.
 export {};

@@ -43,6 +43,19 @@ async function until<T>(what: string, probe: () => T | Promise<T>, limit = patie
   }
 }
 
+// Whatever ends the tests ends what they started.
+const running = new Set<number>();
+process.on("exit", () => {
+  for (const pid of running) {
+    try {
+      process.kill(-pid, "SIGKILL");
+    } catch {
+      // Gone already.
+    }
+  }
+});
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
+
 class Process {
   protected child: ChildProcess | undefined;
   log = "";
@@ -51,6 +64,8 @@ class Process {
     // A group of its own: hosts start themselves again as a child of what was started.
     const child = spawn(command, args, { cwd: options.cwd, env: options.env, stdio: ["ignore", "pipe", "pipe"], detached: true });
     this.child = child;
+    running.add(child.pid!);
+    child.once("exit", () => running.delete(child.pid!));
     const file = createWriteStream(options.logFile, { flags: "a" });
     for (const stream of [child.stdout!, child.stderr!]) {
       stream.on("data", (data: Buffer) => {

@@ -643,7 +643,7 @@ export interface ResetRequest {
   keepFromSeq?: number;
   /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
   leaseToken?: string;
-  /** The host's transcript id after the reset; a write that names it makes it the session's. */
+  /** The host's transcript id after the reset; it becomes the session's. */
   nextSessionId?: string;
   reason?: string;
   /** The host's transcript id under this key. */
