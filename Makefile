@@ -22,7 +22,7 @@ TOOLS := $(CURDIR)/.tmp/bin
 GOLANGCI := $(TOOLS)/golangci-lint
 SQLC := $(TOOLS)/sqlc
 GOFUMPT := $(TOOLS)/gofumpt
-GENERATED := internal/store/db docs/openapi.json docs/configuration.md
+GENERATED := internal/store/db docs/openapi.json docs/configuration.md plugins/openclaw/src/api.gen.ts plugins/openclaw/dist
 
 .PHONY: help
 help: ## List the targets
@@ -68,6 +68,7 @@ generate: need-go $(SQLC) build ## Write what is generated: queries, the OpenAPI
 	go test ./internal/api -run OpenAPI -count=1 -update
 	bin/engined config --markdown > .tmp/configuration.md
 	mv .tmp/configuration.md docs/configuration.md
+	@$(MAKE) plugin || echo 'generate: the plugin was not built; make plugin says why' >&2
 
 .PHONY: generate-check
 generate-check: generate ## Fail when what is generated is stale

@@ -121,29 +121,6 @@ stage.scenario("the agent finds what it no longer sees", async () => {
   assertValid(stage);
 });
 
-stage.scenario("a heartbeat is marked", async () => {
-  await stage.gateway.turn("agent:main:main", "before the heartbeat");
-  await stage.gateway.rpc("wake", { mode: "now", text: "wake up for the test" });
-  const commit = await until("the heartbeat's turn is committed", () =>
-    stage.proxy.calls.find((c) => c.route === "commit-turn" && c.status === 200 && JSON.parse(c.body).isHeartbeat === true),
-  );
-  const events = await service.events(commit.key);
-  assert.ok(events.some((e) => e.isHeartbeat));
-  assertValid(stage);
-});
-
-stage.scenario("a deleted session is erased, and its key begins anew", async () => {
-  const key = stage.key();
-  await stage.gateway.turn(key, "to be deleted");
-  // On a busy machine the host's own store gives up; it says so, and is asked again.
-  await until("the host deletes the session", () => stage.gateway.rpc("sessions.delete", { key }).catch(() => undefined));
-  await until("the delete is told", () => stage.proxy.calls.some((c) => c.method === "DELETE" && c.key === key && c.status !== undefined));
-  await assert.rejects(service.session(key), /404/);
-  await stage.gateway.turn(key, "born again");
-  assert.deepEqual(dialogue(model.saw("born again")), ["user: born again"]);
-  assert.equal((await service.said(key)).length, 2);
-});
-
 stage.scenario("two gateways on one session: each sees the other's turns, verbatim and once", async () => {
   const key = stage.key();
   const other = await stage.newGateway("b", service.url).start();

@@ -110,3 +110,34 @@ export function fileReader(path: string): Reader {
     },
   };
 }
+
+export interface MessageEntry {
+  id: string;
+  message: Record<string, unknown>;
+}
+
+/** The transcript's message entries from one message to another; undefined where one is missing. */
+export async function entriesOf(
+  reader: Reader,
+  first: Record<string, unknown> | undefined,
+  last: Record<string, unknown> | undefined,
+): Promise<MessageEntry[] | undefined> {
+  if (!first || !last) return undefined;
+  const range: MessageEntry[] = [];
+  const is = (entry: MessageEntry, message: Record<string, unknown>): boolean =>
+    entry.message.role === message.role && typeof message.timestamp === "number" && entry.message.timestamp === message.timestamp;
+  for (let cursor: string | null = null; ; ) {
+    const page = await reader.read(cursor);
+    if (typeof page === "string") return undefined;
+    for (const raw of page.entries as (Partial<MessageEntry> & { type?: string })[]) {
+      if (raw?.type !== "message" || !raw.id || !raw.message) continue;
+      const entry = raw as MessageEntry;
+      if (is(entry, first)) range.length = 0;
+      else if (range.length === 0) continue;
+      range.push(entry);
+      if (is(entry, last)) return range;
+    }
+    if (!page.more) return undefined;
+    cursor = page.cursor;
+  }
+}

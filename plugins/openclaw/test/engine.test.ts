@@ -334,6 +334,23 @@ test("hosts without a fence: the running turn is a live tail, told whole at its 
   assert.equal(told[0]!.body.usage.input, 10);
 });
 
+test("hosts without a fence: a heartbeat's turn is committed under its entries' ids, so that it is marked", async (t) => {
+  const poll = user("poll", 3);
+  const ok = assistant("HEARTBEAT_OK", 4);
+  const entries = [{ type: "message", id: "a", message: history[0] }, { type: "model_change", id: "b" }, { type: "message", id: "c", message: poll }, { type: "message", id: "d", message: ok }];
+  const { fake, engine } = await setup(t, {}, pages(entries.slice(0, 3), entries.slice(3)), true);
+  await engine().afterTurn({ ...session, messages: [...history, poll, ok], prePromptMessageCount: 2, isHeartbeat: true });
+  assert.deepEqual(fake.names(), ["POST commit-turn"]);
+  const { body } = fake.requests[0]!;
+  assert.equal(body.isHeartbeat, true);
+  assert.deepEqual([body.admission.entryId, body.terminal.entryId, body.advancementKey], ["c", "d", "gw-test:s-1:d"]);
+  assert.deepEqual(body.messages, [poll, ok]);
+
+  // One that is not in the transcript yet comes with the next sync.
+  await engine().afterTurn({ ...session, messages: [...history, poll, assistant("other", 9)], prePromptMessageCount: 2, isHeartbeat: true });
+  assert.deepEqual(fake.names().slice(1), ["GET transcript", "POST transcript", "POST transcript", "POST after-turn"]);
+});
+
 test("hosts that show no transcript: the turn goes as messages, behind the host's fence", async (t) => {
   const { fake, engine } = await setup(t);
   await engine().afterTurn({ ...session, messages: [...history, user("two", 3), assistant("second", 4)], prePromptMessageCount: 2 });
