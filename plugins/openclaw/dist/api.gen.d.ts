@@ -97,6 +97,21 @@ export interface AttemptRow {
     startedAt: string;
     worker: string;
 }
+export interface AuditPage {
+    audit: AuditRow[];
+    /** The `after` of the next page; null at the end. */
+    next: string | null;
+}
+export interface AuditRow {
+    at: string;
+    id: number;
+    keyId: string;
+    method: string;
+    requestId: string;
+    route: string;
+    /** `committed`, or `duplicate` for a turn that was stored before. */
+    status: number;
+}
 export interface BootstrapParams {
     /** The epoch as the caller knows it; another one answers 409 `epoch-conflict`. */
     expectedEpoch?: number;
@@ -538,7 +553,7 @@ export interface Problem {
     status: number;
     title: string;
     /** Ends in a slug that never changes. */
-    type: "https://github.com/engined/engined/problems/malformed" | "https://github.com/engined/engined/problems/unauthorized" | "https://github.com/engined/engined/problems/forbidden" | "https://github.com/engined/engined/problems/not-found" | "https://github.com/engined/engined/problems/unknown-session" | "https://github.com/engined/engined/problems/method-not-allowed" | "https://github.com/engined/engined/problems/request-timeout" | "https://github.com/engined/engined/problems/idempotency-conflict" | "https://github.com/engined/engined/problems/epoch-conflict" | "https://github.com/engined/engined/problems/session-erased" | "https://github.com/engined/engined/problems/lease-held" | "https://github.com/engined/engined/problems/lease-stale" | "https://github.com/engined/engined/problems/session-exists" | "https://github.com/engined/engined/problems/subagent-began" | "https://github.com/engined/engined/problems/nothing-to-undo" | "https://github.com/engined/engined/problems/stale-head" | "https://github.com/engined/engined/problems/too-large" | "https://github.com/engined/engined/problems/unsupported-media-type" | "https://github.com/engined/engined/problems/validation" | "https://github.com/engined/engined/problems/rate-limited" | "https://github.com/engined/engined/problems/internal" | "https://github.com/engined/engined/problems/engine-failed" | "https://github.com/engined/engined/problems/unavailable" | "https://github.com/engined/engined/problems/too-busy" | "https://github.com/engined/engined/problems/not-ready" | "https://github.com/engined/engined/problems/deadline";
+    type: "https://github.com/engined/engined/problems/malformed" | "https://github.com/engined/engined/problems/unauthorized" | "https://github.com/engined/engined/problems/forbidden" | "https://github.com/engined/engined/problems/not-found" | "https://github.com/engined/engined/problems/unknown-session" | "https://github.com/engined/engined/problems/method-not-allowed" | "https://github.com/engined/engined/problems/request-timeout" | "https://github.com/engined/engined/problems/idempotency-conflict" | "https://github.com/engined/engined/problems/epoch-conflict" | "https://github.com/engined/engined/problems/session-erased" | "https://github.com/engined/engined/problems/lease-held" | "https://github.com/engined/engined/problems/lease-stale" | "https://github.com/engined/engined/problems/session-exists" | "https://github.com/engined/engined/problems/subagent-began" | "https://github.com/engined/engined/problems/nothing-to-undo" | "https://github.com/engined/engined/problems/stale-head" | "https://github.com/engined/engined/problems/too-large" | "https://github.com/engined/engined/problems/unsupported-media-type" | "https://github.com/engined/engined/problems/validation" | "https://github.com/engined/engined/problems/rate-limited" | "https://github.com/engined/engined/problems/tenant-limit" | "https://github.com/engined/engined/problems/internal" | "https://github.com/engined/engined/problems/engine-failed" | "https://github.com/engined/engined/problems/unavailable" | "https://github.com/engined/engined/problems/too-busy" | "https://github.com/engined/engined/problems/not-ready" | "https://github.com/engined/engined/problems/deadline";
 }
 export interface Quarantine {
     engineId: string;
@@ -897,6 +912,19 @@ export interface Routes {
         query: Record<never, never>;
         body: undefined;
         answer: Readiness;
+    };
+    /** Read who called what, newest first */
+    "GET /v1/audit": {
+        query: {
+            after?: string;
+            limit?: number;
+            sessionKey?: string;
+            keyId?: string;
+            since?: string;
+            until?: string;
+        };
+        body: undefined;
+        answer: AuditPage;
     };
     /** Say which engine serves */
     "GET /v1/engine": {

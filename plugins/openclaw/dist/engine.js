@@ -14,7 +14,7 @@ import { Budget, estimate } from "./budget.js";
 import { asProblem, message } from "./client.js";
 import { behind, missing } from "./livetail.js";
 import { sync } from "./sync.js";
-import { openTranscript } from "./transcript.js";
+import { entriesOf, openTranscript } from "./transcript.js";
 import { TurnClock } from "./turn.js";
 import { version } from "./version.js";
 import * as wire from "./wire.js";
@@ -181,6 +181,10 @@ export class Engine {
             const reader = await this.#seams.open(params);
             // With a transcript the turn goes as entries, which have ids; else as messages.
             const asEntries = reader !== undefined;
+            if (asEntries && params.isHeartbeat && (await this.#commitHeartbeat(key, params, reader, wait))) {
+                note.committed = { status: "committed", at: Date.now() };
+                return;
+            }
             if (asEntries) {
                 const result = await this.#clock.measure(() => sync(this.#service, key, params, { deadline: wait(), probe: true, reader }));
                 if (!result.complete)
@@ -206,6 +210,38 @@ export class Engine {
             note.committed = { status: `left to the next sync: ${message(error)}`, at: Date.now() };
             log.warn(`engined: a turn of ${key} is left to the next sync: ${message(error)}`);
         }
+    }
+    /**
+     * Transcript entries do not say that they are a heartbeat's, a commit does. Its
+     * anchors are the entries' own ids, so the next sync knows them again. Answers
+     * false where the entries are not to be found.
+     */
+    async #commitHeartbeat(key, params, reader, wait) {
+        const turn = params.messages.slice(this.#turnStart);
+        const range = await entriesOf(reader, turn[0], turn.at(-1));
+        const first = range?.[0];
+        const last = range?.at(-1);
+        if (!range || !first || !last)
+            return false;
+        const { client, gatewayId } = this.#service;
+        const { sessionId } = params;
+        await this.#clock.measure(() => client.call("POST /v1/sessions/{key}/commit-turn", key, {
+            body: {
+                sessionId,
+                gatewayId,
+                advancementKey: `${gatewayId}:${sessionId}:${last.id}`,
+                admission: { sessionId, entryId: first.id, role: "user" },
+                terminal: { sessionId, entryId: last.id },
+                messages: range.map((e) => e.message),
+                isHeartbeat: true,
+                usage: wire.usage(turn),
+                tokenBudget: this.#service.note(key).budget,
+                runtimeContext: wire.runtimeContext(params.runtimeContext, this.#service.note(key).budget),
+            },
+            deadline: wait(),
+            probe: true,
+        }));
+        return true;
     }
     async ingest(params) {
         const { ingestedCount } = await this.ingestBatch({ ...params, messages: [params.message] });

@@ -25,3 +25,9 @@ export declare function openTranscript(params: SessionParams, sdk?: () => Promis
  * was the last, so that a file that was rewritten is read from the beginning.
  */
 export declare function fileReader(path: string): Reader;
+export interface MessageEntry {
+    id: string;
+    message: Record<string, unknown>;
+}
+/** The transcript's message entries from one message to another; undefined where one is missing. */
+export declare function entriesOf(reader: Reader, first: Record<string, unknown> | undefined, last: Record<string, unknown> | undefined): Promise<MessageEntry[] | undefined>;

@@ -97,3 +97,30 @@ export function fileReader(path) {
         },
     };
 }
+/** The transcript's message entries from one message to another; undefined where one is missing. */
+export async function entriesOf(reader, first, last) {
+    if (!first || !last)
+        return undefined;
+    const range = [];
+    const is = (entry, message) => entry.message.role === message.role && typeof message.timestamp === "number" && entry.message.timestamp === message.timestamp;
+    for (let cursor = null;;) {
+        const page = await reader.read(cursor);
+        if (typeof page === "string")
+            return undefined;
+        for (const raw of page.entries) {
+            if (raw?.type !== "message" || !raw.id || !raw.message)
+                continue;
+            const entry = raw;
+            if (is(entry, first))
+                range.length = 0;
+            else if (range.length === 0)
+                continue;
+            range.push(entry);
+            if (is(entry, last))
+                return range;
+        }
+        if (!page.more)
+            return undefined;
+        cursor = page.cursor;
+    }
+}
