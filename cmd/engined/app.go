@@ -20,6 +20,7 @@ import (
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/hooks"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/summarizers"
 )
 
 // Roles says which parts of engined an App runs.
@@ -53,6 +54,8 @@ type App struct {
 	registry *prometheus.Registry
 	addr     net.Addr
 	dataDir  string // "" without private parts
+
+	summarizers *summarizers.Set
 
 	ends []end
 	fail chan error // a part that ended by itself

@@ -46,6 +46,7 @@ func (a *App) observe() {
 			owed:   prometheus.NewDesc("engined_compactions_owed", "Sessions that owe a compaction, of all nodes.", nil, nil),
 			oldest: prometheus.NewDesc("engined_compactions_owed_oldest_seconds", "Age of the oldest debt.", nil, nil),
 		},
+		newModels(a),
 	)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/engined/engined/internal/api"
 	"github.com/engined/engined/internal/compact/summarize/llm"
 	"github.com/engined/engined/internal/compact/summarize/redact"
 	"github.com/engined/engined/internal/store"
@@ -32,6 +33,18 @@ func (a *App) makeSummarizers() (*summarizers.Set, error) {
 		})
 	}
 	return summarizers.New(cfg)
+}
+
+// summarizerRows are a tenant's summarizers as settings name them. URLs and keys
+// are no part of them.
+func (a *App) summarizerRows(tenant string) []api.SummarizerRow {
+	var out []api.SummarizerRow
+	for _, s := range a.summarizers.Specs(tenant) {
+		out = append(out, api.SummarizerRow{
+			Name: s.Name, Kind: string(s.Kind), Model: s.Model, DailyLimitMicros: int64(s.DailyLimit * 1e6),
+		})
+	}
+	return out
 }
 
 func (a *App) redactor() (redact.Redactor, error) {

@@ -44,8 +44,7 @@ func (a *App) makeEngines(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	set, err := a.makeSummarizers()
-	if err != nil {
+	if a.summarizers, err = a.makeSummarizers(); err != nil {
 		return err
 	}
 	notifier := worker.NewNotifier(publisher)
@@ -54,7 +53,7 @@ func (a *App) makeEngines(ctx context.Context) error {
 	})
 	a.onClose("hooks", a.hooks.Stop)
 	cfg := engine.Config{
-		Summarizers: set, Parallel: a.cfg.SummaryParallel, LastResortAfter: a.cfg.LastResortAfter,
+		Summarizers: a.summarizers, Parallel: a.cfg.SummaryParallel, LastResortAfter: a.cfg.LastResortAfter,
 		Log: a.store, Notifier: notifier, Hooks: a.hooks,
 		Policy: compact.Policy{
 			Threshold: a.cfg.CompactionThreshold, SoftThreshold: 0.8 * a.cfg.CompactionThreshold,

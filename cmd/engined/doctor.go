@@ -107,7 +107,7 @@ func checkNode(ctx context.Context, cfg config.Config) []check {
 	if err != nil {
 		return []check{ch}
 	}
-	return []check{ch, checkEngines(ctx, cl)}
+	return []check{ch, checkEngines(ctx, cl), checkSummarizers(ctx, cl)}
 }
 
 // checkEngines looks for engines that a node has set aside: turns are served
@@ -128,6 +128,30 @@ func checkEngines(ctx context.Context, cl *client.Client) check {
 		}
 	default:
 		ch.OK, ch.Detail = true, list.Serving+" serves"
+	}
+	return ch
+}
+
+// checkSummarizers looks for models that are left alone: compactions wait for
+// them, or a rule writes in their place.
+func checkSummarizers(ctx context.Context, cl *client.Client) check {
+	ch := check{Name: "models"}
+	list, _, err := cl.Summarizers(ctx)
+	if err != nil {
+		ch.Detail, ch.Fix = err.Error(), "does --key belong to this node?"
+		return ch
+	}
+	asked := 0
+	for _, s := range list {
+		if s.State == "closed" || s.Kind == "" {
+			asked++
+			continue
+		}
+		ch.Detail = fmt.Sprintf("%s is left alone after %s: %s", s.Name, plural(s.Failures, "failure"), s.LastError)
+		ch.Fix = "engined summarizers shows until when; access means a wrong key or model, busy a rate limit, slow and down the provider"
+	}
+	if ch.Detail == "" {
+		ch.OK, ch.Detail = true, plural(asked, "summarizer")+" may be asked"
 	}
 	return ch
 }

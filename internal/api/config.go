@@ -122,6 +122,10 @@ type Config struct {
 	Lives Lives
 	// Search answers /v1/search; nil has none.
 	Search Searcher
+	// Summarizers are a tenant's configured summarizers, Summarization what workers
+	// share about them; nil of either shows nothing of it.
+	Summarizers   func(tenant string) []SummarizerRow
+	Summarization Summarization
 	// Auth names who a request comes from.
 	Auth Auth
 	// Local refuses requests whose Host is neither a loopback address, localhost

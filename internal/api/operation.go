@@ -64,7 +64,7 @@ func operations() []*operation {
 	var ops []*operation
 	for _, part := range [][]*operation{
 		turnOperations(), transcriptOperations(), windowOperations(), stepOperations(), branchOperations(), sessionOperations(), lifeOperations(), eventOperations(),
-		summaryOperations(), searchOperations(), feedOperations(), nodeOperations(), auditOperations(),
+		summaryOperations(), searchOperations(), feedOperations(), summarizerOperations(), nodeOperations(), auditOperations(),
 	} {
 		ops = append(ops, part...)
 	}

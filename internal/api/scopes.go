@@ -45,6 +45,7 @@ func callers() map[string]access.Scopes {
 
 		"listSessions": reading, "getSession": reading, "listEvents": reading, "streamEvents": reading,
 		"listSummaries": reading, "getSummary": reading, "listSources": reading, "expandSummary": reading,
+		"listSummarizers": reading, "leaseSummarization": hosting, "answerSummarization": hosting, "failSummarization": hosting,
 		"listFeed": reading, "streamFeed": reading, "search": reading, "listEngines": reading, "describeEngine": reading,
 
 		// What cannot be undone, what concerns a whole node, and who did what.

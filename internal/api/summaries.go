@@ -34,7 +34,18 @@ type SummaryRow struct {
 	Summarizer    string         `json:"summarizer"`
 	Model         string         `json:"model,omitempty"`
 	PromptVersion string         `json:"promptVersion,omitempty"`
-	CreatedAt     time.Time      `json:"createdAt"`
+	// SourceHash (hex) identifies what it was made from.
+	SourceHash string `json:"sourceHash,omitempty"`
+	// Degraded tells that a rule wrote it, or something under it, because no model
+	// did; it is written anew when one does.
+	Degraded bool `json:"degraded,omitempty"`
+	// InputTokens and OutputTokens are the provider's count, CostMicros millionths
+	// of a US dollar by the prices that were set, TookMillis the time of the calls.
+	InputTokens  int64     `json:"inputTokens,omitempty"`
+	OutputTokens int64     `json:"outputTokens,omitempty"`
+	CostMicros   int64     `json:"costMicros,omitempty"`
+	TookMillis   int64     `json:"tookMillis,omitempty"`
+	CreatedAt    time.Time `json:"createdAt"`
 }
 
 // SummaryList is a session's whole tree, oldest first.
@@ -220,7 +231,9 @@ func summaryOf(e *events.Event, live []int64) (SummaryRow, events.SummaryBody, e
 	row := SummaryRow{
 		ID: e.Seq, Live: slices.Contains(live, e.Seq), Level: b.Level, Epoch: e.Epoch, Text: b.Text,
 		Tokens: b.Tokens, SourceTokens: b.SourceTokens, CoveredTokens: b.CoveredTokens, Covers: b.Covers,
-		Children: b.Children, Summarizer: b.Summarizer, Model: b.Model, PromptVersion: b.PromptVersion, CreatedAt: e.RecordedAt,
+		Children: b.Children, Summarizer: b.Summarizer, Model: b.Model, PromptVersion: b.PromptVersion,
+		SourceHash: b.SourceHash, Degraded: b.Degraded, InputTokens: b.InputTokens, OutputTokens: b.OutputTokens,
+		CostMicros: b.CostMicros, TookMillis: b.TookMillis, CreatedAt: e.RecordedAt,
 	}
 	if row.Covers == nil {
 		row.Covers = []events.Range{}

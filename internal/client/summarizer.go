@@ -1,0 +1,34 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// Summarizer is one of those that compactions ask.
+type Summarizer struct {
+	Name      string     `json:"name"`
+	Kind      string     `json:"kind"`
+	Model     string     `json:"model"`
+	State     string     `json:"state"`
+	OpenUntil *time.Time `json:"openUntil"`
+	Failures  int        `json:"failures"`
+	LastError string     `json:"lastError"`
+	Today     struct {
+		Calls        int64 `json:"calls"`
+		Failed       int64 `json:"failed"`
+		InputTokens  int64 `json:"inputTokens"`
+		OutputTokens int64 `json:"outputTokens"`
+		CostMicros   int64 `json:"costMicros"`
+	} `json:"today"`
+	DailyLimitMicros int64 `json:"dailyLimitMicros"`
+}
+
+// Summarizers lists whom a tenant's compactions ask.
+func (c *Client) Summarizers(ctx context.Context) ([]Summarizer, []byte, error) {
+	v, raw, err := into[struct {
+		Summarizers []Summarizer `json:"summarizers"`
+	}](c.call(ctx, http.MethodGet, "/v1/summarizers", nil, nil))
+	return v.Summarizers, raw, err
+}
