@@ -71,3 +71,10 @@ FROM (
     ORDER BY 1, 2) a
 CROSS JOIN LATERAL (
     SELECT FROM sessions s WHERE s.tenant_id = a.tenant_id AND s.sid = a.sid LIMIT 1 FOR KEY SHARE) s;
+
+-- name: AnswersAt :many
+-- The newest answers that were given at a head. It reads the session's answers
+-- from the newest back: a look into the past, not part of a turn.
+SELECT params, fingerprint, epoch FROM window_answers
+WHERE tenant_id = @tenant_id AND sid = @sid AND head = @head
+ORDER BY id DESC LIMIT @max_rows;

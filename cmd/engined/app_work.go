@@ -78,7 +78,11 @@ func (a *App) makeEngines(ctx context.Context) error {
 	a.onClose("legacy engine", legacy.Dispose)
 	rolling := engine.NewRolling(cfg)
 	a.onClose("rolling engine", rolling.Dispose)
-	return a.fillSlot(ctx, a.engine, legacy, rolling)
+	// Without an indexer: a window waits for no index.
+	cfg.Passages = retrieval.NewSearcher(a.store, nil)
+	recall := engine.NewRecall(cfg)
+	a.onClose("recall engine", recall.Dispose)
+	return a.fillSlot(ctx, a.engine, legacy, rolling, recall)
 }
 
 // pruning are the settings of windows' old tool results.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/message"
 	"github.com/engined/engined/internal/replay"
+	"github.com/engined/engined/internal/retrieval"
 )
 
 func (c *cli) replay() *cobra.Command {
@@ -28,7 +30,8 @@ func (c *cli) replay() *cobra.Command {
 			"Read a session from a node, run it again here on a private Postgres for each policy, and show side by side what its",
 			"windows cost and keep: the node and the session are not touched. A policy is a name and what differs from the defaults:\n\n",
 			"  engined replay KEY --policy now --policy 'late:threshold=0.9,target=0.6' --policy 'never:compaction=off'\n\n",
-			"Its keys: budget, threshold, target, tail, chunk, fan-in, compaction=on|off, engine=lossless|legacy.",
+			"Its keys: budget, threshold, target, tail, chunk, fan-in, compaction=on|off,",
+			"engine=lossless|rolling|recall|legacy.",
 		),
 	}
 	asJSON := jsonFlag(cmd)
@@ -128,8 +131,8 @@ func (p *replayPolicy) set(key, value string) error {
 		}
 	case "engine":
 		p.Engine = value
-		if value != "lossless" && value != "legacy" {
-			return fmt.Errorf("engine: %q is neither lossless nor legacy", value)
+		if _, ok := replayEngines[value]; !ok {
+			return fmt.Errorf("engine: %q is not one of lossless, rolling, recall, legacy", value)
 		}
 	default:
 		return fmt.Errorf("unknown key %q", key)
@@ -245,19 +248,46 @@ func (p *replayPolicy) run(ctx context.Context, a *App, o replay.Options, steps 
 		Log: a.store, Policy: p.Policy, DefaultBudget: p.Budget, Logger: a.log,
 		Limits: message.Limits{Bytes: int(a.cfg.MaxMessageBytes), Depth: a.cfg.MaxNesting},
 	}
-	var e replay.Engine
-	lossless := engine.NewLossless(cfg)
-	defer func() { _ = lossless.Dispose(context.WithoutCancel(ctx)) }() // answers of a database that goes away
-	e = lossless
-	if p.Engine == "legacy" {
-		legacy := engine.NewLegacy(cfg, nil)
-		defer func() { _ = legacy.Dispose(context.WithoutCancel(ctx)) }()
-		e = legacy
-	}
+	made := replayEngines[p.Engine](a, cfg)
+	defer func() { _ = made.Dispose(context.WithoutCancel(ctx)) }() // answers of a database that goes away
+	e := replay.Engine(made)
 	if p.Never {
 		e = never{e}
 	}
 	return replay.Run(ctx, e, steps, o)
+}
+
+// replayed is a built-in engine of a run.
+type replayed interface {
+	replay.Engine
+	contextengine.Disposer
+}
+
+var replayEngines = map[string]func(*App, engine.Config) replayed{
+	"lossless": func(_ *App, c engine.Config) replayed { return engine.NewLossless(c) },
+	"legacy":   func(_ *App, c engine.Config) replayed { return engine.NewLegacy(c, nil) },
+	"rolling": func(a *App, c engine.Config) replayed {
+		c.RollingTurns = a.cfg.RollingTurns
+		return engine.NewRolling(c)
+	},
+	"recall": func(a *App, c engine.Config) replayed {
+		c.Passages = inStep{a.indexer(), retrieval.NewSearcher(a.store, nil)}
+		return engine.NewRecall(c)
+	},
+}
+
+// inStep indexes before each search: a replay is faster than any index that
+// follows the log in its own time.
+type inStep struct {
+	indexer *retrieval.Indexer
+	engine.Passages
+}
+
+func (s inStep) Search(ctx context.Context, r retrieval.Request) (retrieval.Answer, error) {
+	if _, err := s.indexer.Index(ctx, r.Tenant, time.Second); err != nil {
+		return retrieval.Answer{}, err
+	}
+	return s.Passages.Search(ctx, r)
 }
 
 // never is an engine that trims and does not compact.

@@ -11,6 +11,7 @@ import (
 	"github.com/engined/engined/contextengine/enginetest"
 	"github.com/engined/engined/contextengine/remote"
 	"github.com/engined/engined/internal/engine"
+	"github.com/engined/engined/internal/retrieval"
 	"github.com/engined/engined/internal/store"
 	"github.com/engined/engined/internal/testdb"
 )
@@ -58,6 +59,7 @@ func TestBuiltins(t *testing.T) {
 		"Lossless": engine.NewLossless(engine.Config{Log: st}),
 		"Legacy":   engine.NewLegacy(engine.Config{Log: st}, nil),
 		"Rolling":  engine.NewRolling(engine.Config{Log: st}),
+		"Recall":   engine.NewRecall(engine.Config{Log: st, Passages: retrieval.NewSearcher(st, nil)}),
 	} {
 		t.Cleanup(func() {
 			if err := e.Dispose(context.WithoutCancel(t.Context())); err != nil {

@@ -28,16 +28,22 @@ const policyVersion = "w1"
 
 // policy names the rules in force.
 func (w *windows) policy() string {
-	if p := w.cfg.Prune; p.Mode != window.PruneOff {
-		return fmt.Sprintf("%s-prune%v", policyVersion, p)
+	policy := policyVersion
+	if w.recollect != nil {
+		policy += "-" + passageRules
 	}
-	return policyVersion
+	if p := w.cfg.Prune; p.Mode != window.PruneOff {
+		return fmt.Sprintf("%s-prune%v", policy, p)
+	}
+	return policy
 }
 
 // windows projects sessions into windows and caches what cannot change.
 type windows struct {
 	cfg   Config
 	cache *cache
+	// recollect puts older passages into windows; nil leaves them out.
+	recollect *recollector
 }
 
 func newWindows(cfg Config) *windows { return &windows{cfg: cfg, cache: newCache(cfg.CacheBytes)} }
@@ -80,13 +86,13 @@ func (w *windows) project(ctx context.Context, p contextengine.AssembleParams, s
 	if m, err = w.reach(ctx, s, m, &in, p.Explain); err != nil {
 		return none, nil, err
 	}
-	if m, err = w.recall(ctx, s, m, &in); err != nil {
+	if m, err = w.bringBack(ctx, s, m, &in); err != nil {
 		return none, nil, err
 	}
 	if m, err = w.countEarlier(ctx, s, m); err != nil {
 		return none, nil, err
 	}
-	plan := window.Build(in)
+	plan, room := w.recollect.plan(in)
 	msgs, m, err := w.render(ctx, s, m, plan)
 	if err != nil {
 		return none, nil, err
@@ -104,7 +110,9 @@ func (w *windows) project(ctx context.Context, p contextengine.AssembleParams, s
 	if p.Explain {
 		res.Explanation = m.explain(plan)
 	}
-	return res, w.answer(s, m, p, budget, res), nil
+	found := w.recollect.find(ctx, w, p, s, m, in, plan, budget, room)
+	found.into(&res, m, plan.Items, p.Explain)
+	return res, w.answer(s, m, p, budget, res, found.record()), nil
 }
 
 // empty is the window of a session that nobody has written to: that of the
@@ -220,17 +228,21 @@ func (w *windows) render(ctx context.Context, s store.Session, m *material, plan
 	return msgs, &next, nil
 }
 
+// answerParams are what a recorded answer depends on beside the log.
+type answerParams struct {
+	Budget int               `json:"budget"`
+	Model  string            `json:"model,omitempty"`
+	Policy string            `json:"policy"`
+	Factor int               `json:"factorMilli"`
+	Recall *recordedPassages `json:"recall,omitempty"`
+}
+
 // answer is what time travel needs to give the same window again.
-func (w *windows) answer(s store.Session, m *material, p contextengine.AssembleParams, budget int, res contextengine.AssembleResult) *store.Answer {
+func (w *windows) answer(s store.Session, m *material, p contextengine.AssembleParams, budget int, res contextengine.AssembleResult, recall *recordedPassages) *store.Answer {
 	if p.AsOfSeq != nil {
 		return nil
 	}
-	params, err := json.Marshal(struct {
-		Budget int    `json:"budget"`
-		Model  string `json:"model,omitempty"`
-		Policy string `json:"policy"`
-		Factor int    `json:"factorMilli"`
-	}{budget, p.Model, w.policy(), factor(&m.state, p.Model)})
+	params, err := json.Marshal(answerParams{budget, p.Model, w.policy(), factor(&m.state, p.Model), recall})
 	if err != nil {
 		return nil
 	}

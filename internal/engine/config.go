@@ -45,6 +45,7 @@ type Log interface {
 	Draft(ctx context.Context, tenant string, sid uuid.UUID, key []byte) ([]byte, bool, error)
 	PutDraft(ctx context.Context, tenant string, sid uuid.UUID, key, draft []byte) error
 	RecordAnswers(ctx context.Context, answers []store.Answer) error
+	AnswersAt(ctx context.Context, tenant string, sid uuid.UUID, head int64, limit int) ([]store.Answer, error)
 }
 
 // Notifier hears what others should know soon. It never blocks and may lose
@@ -86,6 +87,8 @@ type Config struct {
 	Rewriting Rewriting
 	// RollingTurns is how many turns Rolling keeps verbatim, 0 for its own number.
 	RollingTurns int
+	// Passages finds older passages for Recall, which is Lossless without.
+	Passages Passages
 	// DefaultBudget serves sessions that never reported one, in tokens.
 	DefaultBudget int
 	// Models give a budget to sessions whose host tells the model but no budget.

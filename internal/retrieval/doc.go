@@ -3,6 +3,6 @@
 // An Indexer follows the gap-safe feed of each tenant and writes the texts of
 // messages, tool results, tool calls and summaries as parts; an append pays
 // nothing for it. A Searcher answers queries: the store finds what may match by
-// its index, package search decides and ranks on the text. Passages is the
-// same for engines that put what they find into a window.
+// its index, package search decides and ranks on the text. An engine that puts
+// what it finds into a window asks with PlaceScopes.
 package retrieval

@@ -18,6 +18,11 @@ func PathScopes(sid uuid.UUID, state events.State) []store.SearchScope {
 	return scopesOf(sid, state, state.Path)
 }
 
+// PlaceScopes are what of a session's line stands at some places.
+func PlaceScopes(sid uuid.UUID, state events.State, places []events.Range) []store.SearchScope {
+	return scopesOf(sid, state, places)
+}
+
 // scopesOf turns ranges of places into ranges of seqs of the sessions that have
 // them. Of an erased ancestor there is nothing.
 func scopesOf(sid uuid.UUID, state events.State, places []events.Range) []store.SearchScope {

@@ -12,10 +12,7 @@ type Want struct {
 // has no blanks; identifiers and phrases as a whole besides. The words that
 // make a question are left out while there are others.
 func Wants(q Query) []Want {
-	w := wants{seen: map[string]struct{}{}}
-	for _, u := range q.Units {
-		w.unit(u)
-	}
+	w := gather(q)
 	if len(w.strong) > 0 {
 		return w.strong
 	}
@@ -26,6 +23,21 @@ func Wants(q Query) []Want {
 		w.weak = append(w.weak, Want{Forms: []Unit{u}, Weight: 1})
 	}
 	return w.weak
+}
+
+// Vague reports a question that is words of grammar or signs alone: what holds
+// them says nothing about the question.
+func Vague(q Query) bool {
+	w := gather(q)
+	return len(w.strong) == 0
+}
+
+func gather(q Query) wants {
+	w := wants{seen: map[string]struct{}{}}
+	for _, u := range q.Units {
+		w.unit(u)
+	}
+	return w
 }
 
 type wants struct {

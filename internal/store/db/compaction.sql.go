@@ -12,6 +12,56 @@ import (
 	"github.com/google/uuid"
 )
 
+const answersAt = `-- name: AnswersAt :many
+SELECT params, fingerprint, epoch FROM window_answers
+WHERE tenant_id = $1 AND sid = $2 AND head = $3
+ORDER BY id DESC LIMIT $4
+`
+
+type AnswersAtParams struct {
+	TenantID string
+	SID      uuid.UUID
+	Head     int64
+	MaxRows  int32
+}
+
+type AnswersAtRow struct {
+	Params      []byte
+	Fingerprint string
+	Epoch       int64
+}
+
+// The newest answers that were given at a head. It reads the session's answers
+// from the newest back: a look into the past, not part of a turn.
+//
+//	SELECT params, fingerprint, epoch FROM window_answers
+//	WHERE tenant_id = $1 AND sid = $2 AND head = $3
+//	ORDER BY id DESC LIMIT $4
+func (q *Queries) AnswersAt(ctx context.Context, arg AnswersAtParams) ([]AnswersAtRow, error) {
+	rows, err := q.db.Query(ctx, answersAt,
+		arg.TenantID,
+		arg.SID,
+		arg.Head,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AnswersAtRow{}
+	for rows.Next() {
+		var i AnswersAtRow
+		if err := rows.Scan(&i.Params, &i.Fingerprint, &i.Epoch); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const carryDebt = `-- name: CarryDebt :exec
 UPDATE compaction_debt
 SET epoch = $1, tokens = $2, attempts = 0, failures = 0, last_error = NULL, next_attempt_at = now()
