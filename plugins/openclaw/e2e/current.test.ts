@@ -68,37 +68,6 @@ stage.scenario("a fork has its parent's history up to the fork, once", async () 
   assertValid(stage);
 });
 
-const spawn = (task: string, context?: string): string =>
-  `TOOL:tool_call:${JSON.stringify({ id: "sessions_spawn", args: { task, ...(context ? { context } : {}) } })}:END`;
-
-for (const context of ["isolated", "fork"] as const) {
-  stage.scenario(`a sub-agent, ${context}`, async () => {
-    const key = stage.key();
-    await stage.gateway.turn(key, `seed for ${context}`);
-    const task = `child-task-${context}`;
-    await stage.gateway.turn(key, spawn(task, context === "fork" ? context : undefined));
-    const childRequest = await until("the child asks its model", () =>
-      model.requests.find((r) => textOf(r.messages.findLast((m) => m.role === "user" && textOf(m).includes("[Subagent Context]"))).includes(task)),
-    );
-    const shown = dialogue(childRequest);
-    const seeds = shown.filter((l) => l === `user: seed for ${context}`).length;
-    assert.equal(seeds, context === "fork" ? 1 : 0, JSON.stringify(shown.map((l) => l.slice(0, 80))));
-    const child = await until("the child is known to the service", async () => {
-      const { sessions } = await service.get("/v1/sessions?limit=500");
-      for (const s of sessions as { sessionKey: string }[]) {
-        if (!s.sessionKey.includes(":subagent:")) continue;
-        const said = await service.said(s.sessionKey);
-        if (said.some((l) => l.includes(task))) return s.sessionKey;
-      }
-      return undefined;
-    });
-    assert.ok(stage.proxy.of(key, "subagents").length === 1, "the service is told of the child");
-    await until("the child's end is told", () => stage.proxy.calls.some((c) => c.key === child && c.route.endsWith("/ended")));
-    await stage.gateway.turn(key, `after ${context}`);
-    assertValid(stage);
-  });
-}
-
 stage.scenario("the agent finds what it no longer sees", async () => {
   const key = stage.key();
   model.replySize = 3_000;
@@ -152,24 +121,4 @@ stage.scenario("two gateways on one session: each sees the other's turns, verbat
   assert.ok(dialogue(model.saw("shared 9 on a")).includes("user: shared 8 on b"), "the transcript's reset entry does not cut again");
   assertValid(stage);
   await other.stop();
-});
-
-stage.scenario("a gateway killed during a commit: the turn is there once", async () => {
-  const key = stage.key();
-  await stage.gateway.turn(key, "kill 1");
-  // The commit is carried out, and the gateway dies before it hears of it.
-  stage.proxy.rule = (call) => (call.key === key && call.route === "commit-turn" ? "swallow" : "pass");
-  const committed = stage.proxy.next((c) => c.key === key && c.route === "commit-turn");
-  const turn = stage.gateway.turn(key, "kill 2").catch(() => undefined);
-  await committed;
-  await stage.gateway.stop("SIGKILL");
-  stage.proxy.rule = () => "pass";
-  await stage.gateway.start();
-  void turn;
-  await until("a turn after the restart", async () => (await stage.gateway.turn(key, "kill 3").catch(() => "")).includes("kill 3"));
-  const said = await service.said(key);
-  for (const text of ["kill 1", "kill 2", "kill 3"]) assert.equal(said.filter((l) => l === `user: ${text}`).length, 1, `${text} in ${JSON.stringify(said)}`);
-  assert.equal(new Set(said).size, said.length);
-  assert.ok(dialogue(model.saw("kill 3")).includes("user: kill 2"));
-  assertValid(stage);
 });

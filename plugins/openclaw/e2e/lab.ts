@@ -208,7 +208,7 @@ export class Gateway extends Process {
     ];
     const config = {
       agents: {
-        defaults: { workspace: join(dir, "ws"), model: { primary: "mock/mock-1" }, skipBootstrap: true, heartbeat: { every: "0m" } },
+        defaults: { workspace: join(dir, "ws"), model: { primary: "mock/mock-1" }, skipBootstrap: true, heartbeat: { every: "4h" } },
         list: [{ id: "main", default: true }, { id: "small", model: "mock/mock-small" }],
       },
       models: {

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { dialogue, until } from "./lab.ts";
 import { textOf } from "./mock.ts";
+import type { Call } from "./proxy.ts";
 import type { Stage } from "./stage.ts";
 
 /** Nothing that the host sent to the model would be refused by a strict provider. */
@@ -145,6 +146,39 @@ export function common(stage: Stage): void {
     assert.equal(dialogue(model.saw("slow 5")).length, 9);
   });
 
+  const spawn = (task: string, context?: string): string => {
+    const args = { task, ...(context ? { context } : {}) };
+    return modern ? `TOOL:tool_call:${JSON.stringify({ id: "sessions_spawn", args })}:END` : `TOOL:sessions_spawn:${JSON.stringify(args)}:END`;
+  };
+
+  for (const context of ["isolated", "fork"] as const) {
+    stage.scenario(`a sub-agent, ${context}`, async () => {
+      const key = stage.key();
+      await stage.gateway.turn(key, `seed for ${context}`);
+      const task = `child-task-${context}`;
+      await stage.gateway.turn(key, spawn(task, context === "fork" ? context : undefined));
+      const childRequest = await until("the child asks its model", () =>
+        model.requests.find((r) => textOf(r.messages.findLast((m) => m.role === "user" && textOf(m).includes("[Subagent Context]"))).includes(task)),
+      );
+      const shown = dialogue(childRequest);
+      const seeds = shown.filter((l) => l === `user: seed for ${context}`).length;
+      assert.equal(seeds, context === "fork" ? 1 : 0, JSON.stringify(shown.map((l) => l.slice(0, 80))));
+      const child = await until("the child is known to the service", async () => {
+        const { sessions } = await service.get("/v1/sessions?limit=500");
+        for (const s of sessions as { sessionKey: string }[]) {
+          if (!s.sessionKey.includes(":subagent:")) continue;
+          const said = await service.said(s.sessionKey);
+          if (said.some((l) => l.includes(task))) return s.sessionKey;
+        }
+        return undefined;
+      });
+      assert.ok(stage.proxy.of(key, "subagents").length === 1, "the service is told of the child");
+      await until("the child's end is told", () => stage.proxy.calls.some((c) => c.key === child && c.route.endsWith("/ended")));
+      await stage.gateway.turn(key, `after ${context}`);
+      assertValid(stage);
+    });
+  }
+
   stage.scenario("a heartbeat is marked", async () => {
     await stage.gateway.turn("agent:main:main", "before the heartbeat");
     await stage.gateway.rpc("wake", { mode: "now", text: "wake up for the test" });
@@ -166,6 +200,27 @@ export function common(stage: Stage): void {
     await stage.gateway.turn(key, "born again");
     assert.deepEqual(dialogue(model.saw("born again")), ["user: born again"]);
     assert.equal((await service.said(key)).length, 2);
+  });
+
+  stage.scenario("a gateway killed during a commit: the turn is there once", async () => {
+    const key = stage.key();
+    await stage.gateway.turn(key, "kill 1");
+    // The commit is carried out, and the gateway dies before it hears of it.
+    const isCommit = (c: Call): boolean => c.key === key && c.method === "POST" && c.route === (modern ? "commit-turn" : "transcript");
+    stage.proxy.rule = (call) => (isCommit(call) && call.body.includes("kill 2") ? "swallow" : "pass");
+    const committed = stage.proxy.next((c) => isCommit(c) && c.body.includes("kill 2"));
+    const turn = stage.gateway.turn(key, "kill 2").catch(() => undefined);
+    await committed;
+    await stage.gateway.stop("SIGKILL");
+    stage.proxy.rule = () => "pass";
+    await stage.gateway.start();
+    void turn;
+    await until("a turn after the restart", async () => (await stage.gateway.turn(key, "kill 3").catch(() => "")).includes("kill 3"));
+    const said = await service.said(key);
+    for (const text of ["kill 1", "kill 2", "kill 3"]) assert.equal(said.filter((l) => l === `user: ${text}`).length, 1, `${text} in ${JSON.stringify(said)}`);
+    assert.equal(new Set(said).size, said.length);
+    assert.ok(dialogue(model.saw("kill 3")).includes("user: kill 2"));
+    assertValid(stage);
   });
 
   stage.scenario("sixty turns in a small window: no overflow is shown and every request is valid", async () => {
