@@ -804,30 +804,97 @@ export interface SubagentPrepared {
 export interface SubagentRolledBack {
     rolledBack: boolean;
 }
+export interface SummarizationAnswer {
+    finishReason?: "stop" | "length" | "refusal";
+    /** The model's id. */
+    model?: string;
+    text: string;
+    /** What the provider reported; the prompt had input + cacheRead + cacheWrite tokens. */
+    usage?: SummarizationUsage;
+}
+export interface SummarizationFailure {
+    reason: string;
+}
+export interface SummarizationJob {
+    deadline: string;
+    id: string;
+    /** The model's id. */
+    model?: string;
+    request: SummarizationRequest;
+    sessionKey: string;
+}
+export interface SummarizationRequest {
+    maxTokens: number;
+    /** A hint; never stored. */
+    prompt: string;
+    system: string;
+}
+export interface SummarizationSettled {
+    accepted: boolean;
+}
+export interface SummarizationUsage {
+    inputTokens: number;
+    outputTokens: number;
+}
+export interface SummarizationWish {
+    models?: string[];
+    owner: string;
+    waitMs?: number;
+}
+export interface SummarizerList {
+    summarizers: SummarizerRow[];
+}
+export interface SummarizerRow {
+    dailyLimitMicros?: number;
+    failedAt?: string;
+    failures: number;
+    kind?: string;
+    lastError?: string;
+    /** The model's id. */
+    model?: string;
+    name: string;
+    openUntil?: string;
+    state: "closed" | "open" | "half-open";
+    today: SummarizerUse;
+}
+export interface SummarizerUse {
+    calls: number;
+    costMicros: number;
+    failed: number;
+    inputTokens: number;
+    outputTokens: number;
+    tookMillis: number;
+}
 export interface SummaryList {
     summaries: SummaryRow[];
 }
 export interface SummaryRow {
     /** The summaries it covers directly. */
     children?: number[];
+    costMicros?: number;
     coveredTokens: number;
     /** All messages under it, as ranges of seqs. */
     covers: Range[];
     createdAt: string;
+    degraded?: boolean;
     /** Changes exactly when the meaning of the window's prefix changes. */
     epoch: number;
     id: number;
+    inputTokens?: number;
     level: number;
     /** The summary stands in the window now. */
     live: boolean;
     /** The model's id. */
     model?: string;
+    outputTokens?: number;
     promptVersion?: string;
+    sourceHash?: string;
     sourceTokens: number;
     summarizer: string;
     text: string;
     /** Tokens by estimate. */
     tokens: number;
+    tookMillis?: number;
 }
 export interface TranscriptCursor {
     /** Where the host goes on reading; null when nothing was synced yet. */
@@ -1158,5 +1225,29 @@ export interface Routes {
         query: Record<never, never>;
         body: UndoRequest;
         answer: StepResult;
+    };
+    /** Take a question for the host's own model */
+    "POST /v1/summarization/lease": {
+        query: Record<never, never>;
+        body: SummarizationWish;
+        answer: SummarizationJob;
+    };
+    /** Answer a question with what the model said */
+    "POST /v1/summarization/{id}/answer": {
+        query: Record<never, never>;
+        body: SummarizationAnswer;
+        answer: SummarizationSettled;
+    };
+    /** Say that the model gave no answer */
+    "POST /v1/summarization/{id}/fail": {
+        query: Record<never, never>;
+        body: SummarizationFailure;
+        answer: SummarizationSettled;
+    };
+    /** List whom compactions ask for summaries */
+    "GET /v1/summarizers": {
+        query: Record<never, never>;
+        body: undefined;
+        answer: SummarizerList;
     };
 }
