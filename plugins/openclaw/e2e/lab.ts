@@ -240,6 +240,10 @@ export class Gateway extends Process {
         PATH: process.env.PATH,
         HOME: dir,
         TMPDIR: process.env.TMPDIR,
+        // Proxies that are not there, from scripts/e2e.sh: nothing gets past loopback.
+        HTTP_PROXY: process.env.HTTP_PROXY,
+        HTTPS_PROXY: process.env.HTTPS_PROXY,
+        NO_PROXY: process.env.NO_PROXY,
         NODE_COMPILE_CACHE: join(cache, "compile"),
         OPENCLAW_STATE_DIR: join(dir, "state"),
         OPENCLAW_CONFIG_PATH: join(dir, "openclaw.json"),

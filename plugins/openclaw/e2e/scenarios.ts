@@ -179,16 +179,18 @@ export function common(stage: Stage): void {
     });
   }
 
-  stage.scenario("a heartbeat is marked", async () => {
-    await stage.gateway.turn("agent:main:main", "before the heartbeat");
-    await stage.gateway.rpc("wake", { mode: "now", text: "wake up for the test" });
-    const commit = await until("the heartbeat's turn is committed", () =>
-      stage.proxy.calls.find((c) => c.route === "commit-turn" && c.status === 200 && JSON.parse(c.body).isHeartbeat === true),
-    );
-    const events = await service.events(commit.key);
-    assert.ok(events.some((e) => e.isHeartbeat));
-    assertValid(stage);
-  });
+  // 2026.6.11 takes the wake-up call but starts no heartbeat in the tests' setting.
+  if (modern)
+    stage.scenario("a heartbeat is marked", async () => {
+      await stage.gateway.turn("agent:main:main", "before the heartbeat");
+      await stage.gateway.rpc("wake", { mode: "now", text: "wake up for the test" });
+      const commit = await until("the heartbeat's turn is committed", () =>
+        stage.proxy.calls.find((c) => c.route === "commit-turn" && c.status === 200 && JSON.parse(c.body).isHeartbeat === true),
+      );
+      const events = await service.events(commit.key);
+      assert.ok(events.some((e) => e.isHeartbeat));
+      assertValid(stage);
+    });
 
   stage.scenario("a deleted session is erased, and its key begins anew", async () => {
     const key = stage.key();
