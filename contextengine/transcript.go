@@ -21,11 +21,13 @@ type TranscriptParams struct {
 // TranscriptResult answers a page. Stored and Duplicates add up to the number
 // of entries.
 type TranscriptResult struct {
-	Stored     int     `json:"stored"`
-	Duplicates int     `json:"duplicates"`
-	Cursor     *string `json:"cursor"`
-	Head       int64   `json:"head"`
-	Epoch      int64   `json:"epoch"`
+	Stored     int `json:"stored"`
+	Duplicates int `json:"duplicates"`
+	// Messages is how many of the stored entries are messages.
+	Messages int     `json:"messages"`
+	Cursor   *string `json:"cursor"`
+	Head     int64   `json:"head"`
+	Epoch    int64   `json:"epoch"`
 }
 
 // TranscriptCursor is where a host goes on with its transcript.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/engined/engined/contextengine"
 	"github.com/engined/engined/internal/transcript"
 )
 
@@ -19,7 +18,9 @@ type fileReport struct {
 	AlreadyThere int             `json:"alreadyThere"`
 	Broken       []brokenLine    `json:"broken"`
 	Skipped      map[string]int  `json:"skipped"`
-	Error        string          `json:"error,omitempty"`
+	// Replayed counts what changed what a session shows: resets and leaf moves.
+	Replayed map[string]int `json:"replayed"`
+	Error    string         `json:"error,omitempty"`
 
 	err error
 }
@@ -39,13 +40,16 @@ type brokenLine struct {
 }
 
 func newFileReport(path string) *fileReport {
-	return &fileReport{File: path, Sessions: []sessionReport{}, Broken: []brokenLine{}, Skipped: map[string]int{}}
+	return &fileReport{File: path, Sessions: []sessionReport{}, Broken: []brokenLine{}, Skipped: map[string]int{}, Replayed: map[string]int{}}
 }
 
 // add takes over what the reader says.
 func (r *fileReport) add(read transcript.Report) {
 	r.Format = string(read.Format)
 	maps.Copy(r.Skipped, read.Skipped)
+	for kind := range r.Replayed {
+		delete(r.Skipped, kind)
+	}
 	for _, b := range read.Broken {
 		r.refuse(b.Line, b.Reason)
 	}
@@ -63,19 +67,26 @@ func (r *fileReport) refuse(line int, reason string) {
 	r.Broken = append(r.Broken, brokenLine{line, reason})
 }
 
-// took counts a batch that the node took.
-func (r *fileReport) took(session string, n int, res contextengine.IngestBatchResult) {
+// replay counts a record that moves or cuts what a session shows.
+func (r *fileReport) replay(kind string) {
+	if kind == "reset" || kind == "leaf" {
+		r.Replayed[kind]++
+	}
+}
+
+// took counts n messages that the node took, and how many of them were new.
+func (r *fileReport) took(session string, n, added int, head int64) {
 	i := slices.IndexFunc(r.Sessions, func(s sessionReport) bool { return s.SessionKey == session })
 	if i < 0 {
 		i = len(r.Sessions)
 		r.Sessions = append(r.Sessions, sessionReport{SessionKey: session})
 	}
 	s := &r.Sessions[i]
-	s.New += res.IngestedCount
-	s.AlreadyThere += n - res.IngestedCount
-	s.Head = res.Head
-	r.New += res.IngestedCount
-	r.AlreadyThere += n - res.IngestedCount
+	s.New += added
+	s.AlreadyThere += n - added
+	s.Head = head
+	r.New += added
+	r.AlreadyThere += n - added
 }
 
 // brokenShown is how many broken lines of a file people get to see.

@@ -22,6 +22,7 @@ type fakeNode struct {
 	mu       sync.Mutex
 	sessions map[string][]string
 	known    map[string]string // session and key → message
+	records  []string          // of transcripts, that are no messages
 	calls    int
 	// refuse answers 422 for batches with a message that holds it, away fails
 	// that many calls first.
@@ -56,6 +57,46 @@ func (f *fakeNode) IngestBatch(_ context.Context, key string, messages []json.Ra
 		f.known[key+"\x00"+keys[i]] = string(m)
 		f.sessions[key] = append(f.sessions[key], string(m))
 		res.IngestedCount++
+	}
+	res.Head = int64(len(f.sessions[key]))
+	return res, nil
+}
+
+func (f *fakeNode) Transcript(_ context.Context, key string, p contextengine.TranscriptParams) (contextengine.TranscriptResult, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	var res contextengine.TranscriptResult
+	if f.away > 0 {
+		f.away--
+		return res, &client.Problem{Status: 503, Title: "Unavailable", RetryAfter: "1"}
+	}
+	for _, raw := range p.Entries {
+		if f.refuse != "" && strings.Contains(string(raw), f.refuse) {
+			return res, &client.Problem{Status: 422, Title: "Invalid", Detail: "not this one"}
+		}
+	}
+	if f.sessions == nil {
+		f.sessions, f.known = map[string][]string{}, map[string]string{}
+	}
+	for _, raw := range p.Entries {
+		var e struct{ Message json.RawMessage }
+		if err := json.Unmarshal(raw, &e); err != nil {
+			return res, err
+		}
+		at := fmt.Sprint(key, "\x00", p.SessionID, "\x00", string(raw))
+		if _, ok := f.known[at]; ok {
+			res.Duplicates++
+			continue
+		}
+		f.known[at] = string(raw)
+		res.Stored++
+		if e.Message != nil {
+			f.sessions[key] = append(f.sessions[key], string(e.Message))
+			res.Messages++
+		} else {
+			f.records = append(f.records, string(raw))
+		}
 	}
 	res.Head = int64(len(f.sessions[key]))
 	return res, nil
@@ -137,6 +178,26 @@ func TestWhatIsBrokenOrRefusedIsReported(t *testing.T) {
 	}
 	if r.Skipped["compaction"] != 1 {
 		t.Errorf("skipped %+v", r.Skipped)
+	}
+}
+
+func TestResetsAndLeafMovesAreReplayed(t *testing.T) {
+	t.Parallel()
+	f := &fakeNode{}
+	reset, leaf := `{"type":"reset","id":"r","parentId":"a"}`, `{"type":"leaf","id":"l","targetId":"a"}`
+	r := f.bring(t, header+line("a", "one")+reset+"\n"+line("b", "two")+leaf+"\n"+`{"type":"label","id":"x","parentId":"l"}`+"\n")
+	if diff := cmp.Diff(map[string]int{"reset": 1, "leaf": 1}, r.Replayed); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]int{"session": 1, "label": 1}, r.Skipped); diff != "" {
+		t.Error(diff)
+	}
+	want := []string{strings.TrimSpace(header), reset, leaf, `{"type":"label","id":"x","parentId":"l"}`}
+	if diff := cmp.Diff(want, f.records); diff != "" {
+		t.Error(diff)
+	}
+	if r.New != 2 {
+		t.Errorf("%+v", r)
 	}
 }
 

@@ -29,7 +29,11 @@ const (
 // ingester is the call of the wire that an import makes.
 type ingester interface {
 	IngestBatch(ctx context.Context, key string, messages []json.RawMessage, keys []string) (contextengine.IngestBatchResult, error)
+	Transcript(ctx context.Context, key string, p contextengine.TranscriptParams) (contextengine.TranscriptResult, error)
 }
+
+// importGateway is the gateway in whose name transcripts are imported.
+const importGateway = "import"
 
 // importer brings one file to a node.
 type importer struct {
@@ -38,25 +42,43 @@ type importer struct {
 	batch    int
 	progress *progress
 
-	report  *fileReport
-	pending map[string]*batch
-	held    int
+	report *fileReport
+	// hostSession is the id in the header of a host's transcript.
+	hostSession string
+	pending     map[string]*batch
+	held        int
 	// pause waits between tries; time.After in production.
 	pause func(time.Duration) <-chan time.Time
 }
 
-// batch is what waits for one session, in order.
+// batch is what waits for one session, in order: messages under their keys, or
+// records of a host's transcript, which have no keys here.
 type batch struct {
-	messages []json.RawMessage
-	keys     []string
-	lines    []int
+	items []json.RawMessage
+	keys  []string
+	lines []int
+	// told marks the items that are messages, messages counts them.
+	told     []bool
+	messages int
 	bytes    int
+}
+
+// part is one item of a batch by itself.
+func (b *batch) part(i int) *batch {
+	one := &batch{items: b.items[i : i+1], lines: b.lines[i : i+1]}
+	if b.told[i] {
+		one.messages = 1
+	}
+	if len(b.keys) > 0 {
+		one.keys = b.keys[i : i+1]
+	}
+	return one
 }
 
 // file imports a file and says what became of it.
 func (im *importer) file(ctx context.Context, path string) *fileReport {
 	im.report = newFileReport(path)
-	im.pending = map[string]*batch{}
+	im.pending, im.hostSession = map[string]*batch{}, importGateway
 	if im.pause == nil {
 		im.pause = time.After
 	}
@@ -85,35 +107,58 @@ func (im *importer) read(ctx context.Context, path string) error {
 }
 
 func (im *importer) entry(ctx context.Context, e transcript.Entry) error {
-	if e.Message == nil {
+	if e.Message == nil && e.Raw == nil {
 		return nil // the report counts it by its kind
 	}
 	session := im.key
 	if e.Session != "" {
 		session += ":" + e.Session
 	}
+	item := e.Message
+	if e.Raw != nil {
+		item = e.Raw
+		im.report.replay(e.Kind)
+		if e.Kind == "session" && e.ID != "" && im.hostSession == importGateway {
+			im.hostSession = hostSession(e.ID)
+		}
+	}
 	b := im.pending[session]
 	if b == nil {
 		b = &batch{}
 		im.pending[session] = b
 	}
-	if len(b.messages) > 0 && b.bytes+len(e.Message) > batchBytes {
+	if len(b.items) > 0 && (b.bytes+len(item) > batchBytes || (e.Raw == nil) != (len(b.keys) > 0)) {
 		if err := im.flush(ctx, session, b); err != nil {
 			return err
 		}
 	}
-	b.messages = append(b.messages, e.Message)
-	b.keys = append(b.keys, entryKey(e))
+	b.items = append(b.items, item)
+	if e.Raw == nil {
+		b.keys = append(b.keys, entryKey(e))
+	}
+	b.told = append(b.told, e.Message != nil)
+	if e.Message != nil {
+		b.messages++
+	}
 	b.lines = append(b.lines, e.Line)
-	b.bytes += len(e.Message)
-	im.held += len(e.Message)
+	b.bytes += len(item)
+	im.held += len(item)
 	switch {
-	case len(b.messages) >= im.batch:
+	case len(b.items) >= im.batch:
 		return im.flush(ctx, session, b)
 	case im.held > heldBytes:
 		return im.flushAll(ctx)
 	}
 	return nil
+}
+
+// hostSession is a transcript's own id, short enough for the wire.
+func hostSession(id string) string {
+	if len(id) > 400 {
+		long := message.Hash([]byte(id), false)
+		return hex.EncodeToString(long[:])
+	}
+	return id
 }
 
 // entryKey names an entry for ever: by its id and its content, for files exist
@@ -143,25 +188,26 @@ func (im *importer) flushAll(ctx context.Context) error {
 }
 
 // flush sends what waits for a session. A batch that the node refuses for what
-// is in it is sent message by message, to find the one.
+// is in it is sent item by item, to find the one.
 func (im *importer) flush(ctx context.Context, session string, b *batch) error {
-	if len(b.messages) == 0 {
+	if len(b.items) == 0 {
 		return nil
 	}
 	defer func() { im.held -= b.bytes; *b = batch{} }()
-	res, err := im.send(ctx, session, b.messages, b.keys)
+	added, head, err := im.send(ctx, session, b)
 	if err == nil {
-		im.took(session, len(b.messages), res)
+		im.took(session, b.messages, added, head)
 		return nil
 	}
 	if !refused(err) {
 		return err
 	}
-	for i := range b.messages {
-		res, err := im.send(ctx, session, b.messages[i:i+1], b.keys[i:i+1])
+	for i := range b.items {
+		one := b.part(i)
+		added, head, err := im.send(ctx, session, one)
 		switch {
 		case err == nil:
-			im.took(session, 1, res)
+			im.took(session, one.messages, added, head)
 		case refused(err):
 			im.report.refuse(b.lines[i], err.Error())
 		default:
@@ -171,23 +217,34 @@ func (im *importer) flush(ctx context.Context, session string, b *batch) error {
 	return nil
 }
 
-func (im *importer) took(session string, n int, res contextengine.IngestBatchResult) {
-	im.report.took(session, n, res)
+func (im *importer) took(session string, messages, added int, head int64) {
+	im.report.took(session, messages, added, head)
 	im.progress.messages(im.report.New + im.report.AlreadyThere)
 }
 
-// send tries until the node is there; the keys make a repetition harmless.
-func (im *importer) send(ctx context.Context, session string, messages []json.RawMessage, keys []string) (contextengine.IngestBatchResult, error) {
+// send tries until the node is there: what comes twice is known. It answers how
+// many messages were new.
+func (im *importer) send(ctx context.Context, session string, b *batch) (added int, head int64, err error) {
 	for try := 1; ; try++ {
-		res, err := im.node.IngestBatch(ctx, session, messages, keys)
+		if len(b.keys) > 0 {
+			var res contextengine.IngestBatchResult
+			res, err = im.node.IngestBatch(ctx, session, b.items, b.keys)
+			added, head = res.IngestedCount, res.Head
+		} else {
+			var res contextengine.TranscriptResult
+			res, err = im.node.Transcript(ctx, session, contextengine.TranscriptParams{
+				Session: contextengine.Session{SessionID: im.hostSession, GatewayID: importGateway}, Entries: b.items,
+			})
+			added, head = res.Messages, res.Head
+		}
 		wait, again := mayRetry(err, try)
 		if !again || ctx.Err() != nil {
-			return res, err
+			return added, head, err
 		}
 		im.progress.note(fmt.Sprintf("%v; trying again", err))
 		select {
 		case <-ctx.Done():
-			return res, ctx.Err()
+			return 0, 0, ctx.Err()
 		case <-im.pause(wait):
 		}
 	}

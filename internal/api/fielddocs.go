@@ -100,6 +100,7 @@ func fieldDocs() map[string]doc {
 		"TranscriptCursor.cursor":         says("Where the host goes on reading; null when nothing was synced yet."),
 		"lifecycleRevision":               says("The host's lifecycle revision; it changes with every reset."),
 		"stored":                          says("Entries that were never seen before."),
+		"TranscriptResult.messages":       says("How many of the stored entries are messages."),
 		"duplicates":                      says("Entries that were there: read before, copied from another transcript of the key, or stored as part of a turn. With `stored` they are all entries."),
 		"data":                            says("What an event that is no message says."),
 		"parentSeq":                       says("The message that this one follows."),

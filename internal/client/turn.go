@@ -36,6 +36,33 @@ func (c *Client) IngestBatch(ctx context.Context, key string, messages []json.Ra
 	return res, err
 }
 
+// Transcript hands over a page of a host's transcript.
+func (c *Client) Transcript(ctx context.Context, key string, p contextengine.TranscriptParams) (contextengine.TranscriptResult, error) {
+	var body bytes.Buffer
+	body.WriteString(`{"entries":[`)
+	for i, e := range p.Entries {
+		if i > 0 {
+			body.WriteByte(',')
+		}
+		body.Write(e) // written, not marshalled, as above
+	}
+	rest, err := json.Marshal(struct {
+		contextengine.TranscriptParams
+		// Entries stands before the embedded one, and is left out.
+		Entries *struct{} `json:"entries,omitempty"`
+	}{TranscriptParams: p})
+	if err != nil {
+		return contextengine.TranscriptResult{}, err
+	}
+	body.WriteByte(']')
+	if len(rest) > len("{}") {
+		body.WriteByte(',')
+	}
+	body.Write(rest[1:])
+	res, _, err := into[contextengine.TranscriptResult](c.call(ctx, http.MethodPost, sessionPath(key, "transcript"), nil, body.Bytes()))
+	return res, err
+}
+
 // AfterTurn tells that a turn ended whose messages are stored already.
 func (c *Client) AfterTurn(ctx context.Context, key string, budget int) (contextengine.AfterTurnResult, error) {
 	res, _, err := post[contextengine.AfterTurnResult](ctx, c, sessionPath(key, "after-turn"), contextengine.AfterTurnParams{

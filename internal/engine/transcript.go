@@ -89,7 +89,7 @@ func (w *writer) transcript(ctx context.Context, p contextengine.TranscriptParam
 		}
 		stepped, session = pg.stepped, tx.Session
 		res = contextengine.TranscriptResult{
-			Stored: pg.stored, Duplicates: len(entries) - pg.stored, Cursor: cursorText(pg.row.Cursor),
+			Stored: pg.stored, Duplicates: len(entries) - pg.stored, Messages: pg.messages, Cursor: cursorText(pg.row.Cursor),
 			Head: tx.Session.Head, Epoch: tx.Session.Epoch,
 		}
 		return nil

@@ -85,8 +85,9 @@ type page struct {
 	// family are the messages that lanes of this one's kin have named.
 	family map[int64]bool
 
-	stored  int
-	stepped []store.Stepped
+	// stored counts the entries that are new, messages those that are messages.
+	stored, messages int
+	stepped          []store.Stepped
 }
 
 func pageOf(tx *store.LaneTx, p contextengine.TranscriptParams, entries []hostEntry) (*page, error) {

@@ -44,6 +44,9 @@ func (pg *page) write(ctx context.Context) error {
 		}
 		if e.identity == isNew {
 			pg.stored++
+			if e.Kind == hostlog.Message {
+				pg.messages++
+			}
 		}
 		if err := w.add(ctx, e); err != nil {
 			return err
@@ -109,11 +112,11 @@ func (w *run) begin() {
 // against the first, and only where something is stored: what is known already
 // is never refused.
 func (w *run) newItem() *store.Item {
-	x := w.p.Expectations
+	s, x := w.p.Session, w.p.Expectations
 	if !w.first || !w.anyNew {
-		x = contextengine.Expectations{}
+		s.LeaseToken, x = "", contextengine.Expectations{}
 	}
-	return item(w.p.Session, x)
+	return item(s, x)
 }
 
 // next is the place that the next event of the item gets.

@@ -16,7 +16,21 @@ import (
 	"github.com/engined/engined/internal/transcript"
 )
 
+// read reads the entries that show something, without their records' text.
 func read(t *testing.T, text string) ([]transcript.Entry, transcript.Report) {
+	t.Helper()
+	all, report := readAll(t, text)
+	var entries []transcript.Entry
+	for _, e := range all {
+		if e.Message != nil || e.Kind == "reset" || e.Kind == "leaf" {
+			e.Raw = nil
+			entries = append(entries, e)
+		}
+	}
+	return entries, report
+}
+
+func readAll(t *testing.T, text string) ([]transcript.Entry, transcript.Report) {
 	t.Helper()
 	var entries []transcript.Entry
 	report, err := transcript.Read(context.Background(), t.Name(), strings.NewReader(text), func(e transcript.Entry) error {
@@ -84,6 +98,29 @@ func TestReadOpenClaw(t *testing.T) {
 	}
 	if diff := cmp.Diff(wantReport, report); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
+	}
+}
+
+func TestATreesRecordsAreHandedOnAsTheyStand(t *testing.T) {
+	t.Parallel()
+	lines := []string{
+		`{"type":"session","version":3,"id":"s"}`,
+		`{"type":"model_change","id":"m","parentId":null, "n":1.0}`,
+		`{"type":"message","id":"a","parentId":"m","message":{"role":"user","content":"x"}}`,
+		`{"type":"label","id":"l","parentId":"a"}`,
+		`{"type":"reset","id":"r","parentId":"l"}`,
+	}
+	entries, _ := readAll(t, strings.Join(lines, "\n")+"\n")
+	var got []string
+	for _, e := range entries {
+		got = append(got, string(e.Raw))
+	}
+	if diff := cmp.Diff(lines, got); diff != "" {
+		t.Error(diff)
+	}
+	chat, _ := readAll(t, `{"role":"user","content":"x"}`+"\n")
+	if len(chat) != 1 || chat[0].Raw != nil {
+		t.Errorf("a chat has no tree: %+v", chat)
 	}
 }
 

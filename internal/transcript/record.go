@@ -60,6 +60,7 @@ func (rd *reader) record(line int, text []byte) error {
 		if v, err := strconv.Atoi(string(o["version"])); err == nil {
 			rd.report.Version = v
 		}
+		return rd.bookkeeping(line, kind, text, o)
 	case kind == "":
 		if list := o.list(); list != nil {
 			rd.is(Chat)
@@ -69,6 +70,9 @@ func (rd *reader) record(line int, text []byte) error {
 	default:
 		rd.claude.see(o)
 		rd.is(formatOf(o))
+		if rd.report.Format == OpenClaw && o.str("id") != "" {
+			return rd.bookkeeping(line, kind, text, o)
+		}
 	}
 	rd.report.Skipped[kind]++
 	return nil
@@ -89,7 +93,7 @@ func formatOf(o members) Format {
 
 func (rd *reader) openclawEntry(line int, kind string, text []byte, o members) error {
 	rd.is(OpenClaw)
-	e := Entry{Kind: kind, ID: o.str("id"), ParentID: o.str("parentId"), Line: line, Timestamp: timeOf(o["timestamp"])}
+	e := Entry{Kind: kind, ID: o.str("id"), ParentID: o.str("parentId"), Line: line, Timestamp: timeOf(o["timestamp"]), Raw: bytes.Clone(text)}
 	switch kind {
 	case "message":
 		if e.Message = o.object("message"); e.Message == nil {
@@ -101,9 +105,20 @@ func (rd *reader) openclawEntry(line int, kind string, text []byte, o members) e
 	case "branch_summary":
 		e.Message = o.build(`"role":"branchSummary"`, e.Timestamp, "summary", "fromId", "details")
 	default:
-		e.Record = bytes.Clone(text)
+		e.Record = e.Raw
 	}
 	return rd.emit(e)
+}
+
+// bookkeeping hands on a record of the host's tree that is no message.
+func (rd *reader) bookkeeping(line int, kind string, text []byte, o members) error {
+	e := Entry{
+		Kind: kind, ID: o.str("id"), ParentID: o.str("parentId"), Line: line, Timestamp: timeOf(o["timestamp"]),
+		Raw: bytes.Clone(text),
+	}
+	e.Record = e.Raw
+	rd.report.Skipped[kind]++
+	return rd.fn(e)
 }
 
 // build makes a message of a record's own members, in the given order.

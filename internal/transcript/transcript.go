@@ -35,11 +35,16 @@ type Entry struct {
 	ParentID string
 	// Message is the message, byte for byte as in the file. Formats that keep a
 	// message's members in the record itself (custom_message, branch_summary)
-	// get a message made of those members' bytes. It is nil for the kinds that
-	// are no message but change what the session shows: "reset" and "leaf".
+	// get a message made of those members' bytes. It is nil for records that are
+	// no message: those that change what the session shows ("reset" and "leaf")
+	// and what the host keeps beside it.
 	Message json.RawMessage
 	// Record is the whole record of a kind that has no Message.
 	Record json.RawMessage
+	// Raw is the whole record of an entry in a host's own tree, as it stands in
+	// the file; only OpenClaw's format has one. Such files hand on every record
+	// with an id, not only those that are messages.
+	Raw json.RawMessage
 	// Kind is the record's type in the file's own words; "message" where the
 	// file holds plain messages.
 	Kind string
