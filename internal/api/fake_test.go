@@ -146,6 +146,20 @@ func (f *fake) AfterTurn(ctx context.Context, p contextengine.AfterTurnParams) (
 	return contextengine.AfterTurnResult{IngestedCount: len(seqs), Epoch: 1, Compaction: contextengine.CompactionNone}, err
 }
 
+func (f *fake) Transcript(ctx context.Context, p contextengine.TranscriptParams) (contextengine.TranscriptResult, error) {
+	if err := f.begin(ctx, p); err != nil {
+		return contextengine.TranscriptResult{}, err
+	}
+	for _, e := range p.Entries {
+		f.put(p.Tenant, p.SessionKey, events.IdentityLinked, e)
+	}
+	return contextengine.TranscriptResult{Stored: len(p.Entries), Cursor: p.Cursor, Head: f.head(p.Tenant, p.SessionKey), Epoch: 1}, nil
+}
+
+func (f *fake) TranscriptCursor(ctx context.Context, s contextengine.Session) (contextengine.TranscriptCursor, error) {
+	return contextengine.TranscriptCursor{LifecycleRevision: s.GatewayID + "/" + s.SessionID}, f.begin(ctx, s)
+}
+
 func (f *fake) Assemble(ctx context.Context, p contextengine.AssembleParams) (contextengine.AssembleResult, error) {
 	if err := f.begin(ctx, p); err != nil {
 		return contextengine.AssembleResult{}, err

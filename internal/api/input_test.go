@@ -21,6 +21,7 @@ func posts() map[string]string {
 		"ingest-batch":    `{"messages":[` + m + `]}`,
 		"commit-turn":     `{"advancementKey":"t","messages":[` + m + `]}`,
 		"after-turn":      `{"messages":[` + m + `],"prePromptMessageCount":0}`,
+		"transcript":      `{"sessionId":"s","cursor":"c","entries":[{"type":"message","id":"e","message":` + m + `}]}`,
 		"assemble":        `{"tokenBudget":1000}`,
 		"compact":         `{"force":true}`,
 		"maintain":        `{}`,
@@ -70,7 +71,7 @@ func TestOptionalBodies(t *testing.T) {
 			t.Errorf("%s: %d %s", route, w.Code, w.Body)
 		}
 	}
-	for _, route := range []string{"bootstrap", "ingest", "ingest-batch", "commit-turn", "after-turn", "rewind", "fork", "subagents", "subagents/c/ended"} {
+	for _, route := range []string{"bootstrap", "ingest", "ingest-batch", "commit-turn", "after-turn", "transcript", "rewind", "fork", "subagents", "subagents/c/ended"} {
 		if slug, _ := problem(t, ask(a, http.MethodPost, known+"/"+route, "  ")); slug != "malformed" {
 			t.Errorf("%s: %s", route, slug)
 		}
@@ -153,11 +154,14 @@ func TestBrokenContract(t *testing.T) {
 		routes string
 		values []string
 	}{
-		"sessionId":             {"bootstrap ingest ingest-batch commit-turn after-turn assemble compact maintain reset rewind undo-compaction fork subagents subagents/c/rollback subagents/c/ended", []string{`1`, `{}`, `[]`, `true`, `"a\u0000b"`, `"` + long + `"`}},
-		"gatewayId":             {"bootstrap ingest ingest-batch commit-turn after-turn assemble compact maintain reset rewind undo-compaction", []string{`1`, `"\u0000"`, `"` + long + `"`}},
-		"expectedHead":          {"bootstrap ingest ingest-batch commit-turn after-turn compact reset rewind undo-compaction fork", []string{`-1`, `1.5`, `"1"`, `1e400`, `99999999999999999999`, `true`, `[]`}},
-		"expectedEpoch":         {"bootstrap ingest ingest-batch commit-turn after-turn compact reset rewind undo-compaction fork", []string{`-1`, `0.1`, `"1"`, `{}`}},
+		"sessionId":             {"transcript bootstrap ingest ingest-batch commit-turn after-turn assemble compact maintain reset rewind undo-compaction fork subagents subagents/c/rollback subagents/c/ended", []string{`1`, `{}`, `[]`, `true`, `"a\u0000b"`, `"` + long + `"`}},
+		"gatewayId":             {"transcript bootstrap ingest ingest-batch commit-turn after-turn assemble compact maintain reset rewind undo-compaction", []string{`1`, `"\u0000"`, `"` + long + `"`}},
+		"expectedHead":          {"transcript bootstrap ingest ingest-batch commit-turn after-turn compact reset rewind undo-compaction fork", []string{`-1`, `1.5`, `"1"`, `1e400`, `99999999999999999999`, `true`, `[]`}},
+		"expectedEpoch":         {"transcript bootstrap ingest ingest-batch commit-turn after-turn compact reset rewind undo-compaction fork", []string{`-1`, `0.1`, `"1"`, `{}`}},
 		"isHeartbeat":           {"ingest ingest-batch commit-turn after-turn", []string{`1`, `"true"`, `[]`}},
+		"entries":               {"transcript", []string{`null`, `{}`, `"x"`, `1`, `[null]`, `[1]`, `["x"]`, `[[]]`, `[` + m + `,1]`}},
+		"cursor":                {"transcript", []string{`1`, `{}`, `[]`, `true`}},
+		"lifecycleRevision":     {"transcript", []string{`1`, `{}`, `"a\u0000b"`, `"` + long + `"`}},
 		"idempotencyKey":        {"ingest", []string{`1`, `"` + long + `"`, `{}`}},
 		"idempotencyKeys":       {"ingest-batch", []string{`"k"`, `[1]`, `[null]`, `["a","b"]`, `["` + long + `"]`, `{}`}},
 		"message":               {"ingest", []string{`null`, `1`, `"x"`, `[]`, `true`}},
