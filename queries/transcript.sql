@@ -28,15 +28,16 @@ SET cursor = excluded.cursor, revision = excluded.revision, position = excluded.
 -- name: KeysBetween :many
 -- Keys of one kind that lie in any of the ranges, and what kind of event has
 -- each. A probe per range, as in Bodies.
-SELECT k.key, k.seq, k.payload_hash, e.type, (CASE WHEN e.type = 2 THEN e.body ELSE ''::bytea END)::bytea AS body
+SELECT k.key, k.seq, k.payload_hash, coalesce(e.type, 0)::smallint AS type,
+       (CASE WHEN e.type = 2 THEN e.body ELSE ''::bytea END)::bytea AS body
 FROM (SELECT unnest(@first::bytea[]) AS a, unnest(@past::bytea[]) AS z) u
 CROSS JOIN LATERAL (
     SELECT x.key, x.seq, x.payload_hash FROM event_keys x
     WHERE x.tenant_id = @tenant_id AND x.sid = @sid AND x.kind = @kind AND x.key >= u.a AND x.key < u.z
     ORDER BY x.key LIMIT 1000) k
-CROSS JOIN LATERAL (
+LEFT JOIN LATERAL (
     SELECT y.type, y.body FROM events y
-    WHERE y.tenant_id = @tenant_id AND y.sid = @sid AND y.seq = k.seq LIMIT 1) e;
+    WHERE y.tenant_id = @tenant_id AND y.sid = @sid AND y.seq = k.seq LIMIT 1) e ON true;
 
 -- name: PutKeys :exec
 INSERT INTO event_keys (tenant_id, sid, kind, key, seq, payload_hash)
@@ -93,3 +94,9 @@ SELECT e.seq, e.payload_hash, coalesce(e.gateway, '') AS gateway, coalesce(e.hos
 FROM events e
 WHERE e.tenant_id = @tenant_id AND e.sid = @sid AND e.type = 1 AND e.seq >= @first::bigint
 ORDER BY e.seq LIMIT @max_rows::integer;
+
+-- name: EntryKeyOf :one
+-- The key of a host entry that an event is.
+SELECT k.key FROM event_keys k
+WHERE k.tenant_id = @tenant_id AND k.sid = @sid AND k.kind = 2 AND k.seq = @seq
+ORDER BY k.key LIMIT 1;

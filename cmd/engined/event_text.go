@@ -23,6 +23,10 @@ func eventText(e client.Event) string {
 		return textOf(e, func(b events.HostSessionBody) string {
 			return "host session " + b.HostSessionID + after(", gateway ", b.Gateway)
 		})
+	case events.IdentityLinked.String():
+		return textOf(e, func(b events.IdentityLinkedBody) string {
+			return plural(len(b.Entries), "record") + " of the transcript of host session " + b.HostSessionID + after(", gateway ", b.Gateway)
+		})
 	case events.LeafMoved.String():
 		return textOf(e, func(b events.LeafMovedBody) string { return "back to seq " + seqText(b.To) + after(": ", b.Reason) })
 	case events.SessionReset.String():

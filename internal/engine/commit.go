@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strconv"
 
 	"github.com/engined/engined/contextengine"
 	"github.com/engined/engined/internal/compact"
@@ -45,7 +44,7 @@ func (c *Compactor) commit(ctx context.Context, j *job, target *contextengine.Se
 	}
 	result := &contextengine.CompactionOutcome{
 		Summary:          out.Summaries[len(out.Summaries)-1].Text,
-		FirstKeptEntryID: strconv.FormatInt(v.State.Line.Seq(j.plan.FirstKept), 10),
+		FirstKeptEntryID: entryID(ctx, c.cfg.Log, v, j.plan.FirstKept),
 		TokensBefore:     out.TokensBefore, TokensAfter: out.TokensAfter, Details: details,
 	}
 	if j.successor != "" {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/google/uuid"
 
@@ -137,7 +136,7 @@ func (c *Compactor) run(ctx context.Context, p contextengine.CompactParams, epoc
 		return unknownIsFine(nothing, err)
 	}
 	if stop == "" && p.DryRun {
-		return c.dryRun(j)
+		return c.dryRun(ctx, j)
 	}
 	if stop == "" && c.cfg.Hooks != nil {
 		told := c.before(ctx, j)
@@ -290,7 +289,7 @@ type planDetails struct {
 	EstimatedCostMicros int64 `json:"estimatedCostMicros,omitempty"`
 }
 
-func (c *Compactor) dryRun(j *job) (contextengine.CompactResult, error) {
+func (c *Compactor) dryRun(ctx context.Context, j *job) (contextengine.CompactResult, error) {
 	d := planDetails{Plan: j.plan, Effort: j.plan.Effort()}
 	if c.cfg.Summarizers != nil {
 		d.EstimatedCostMicros = c.cfg.Summarizers.Cost(j.view.Tenant, int64(d.InputTokens), int64(d.OutputTokens))
@@ -303,7 +302,7 @@ func (c *Compactor) dryRun(j *job) (contextengine.CompactResult, error) {
 		OK: true, Epoch: j.view.Epoch, Reason: "dry run",
 		Result: &contextengine.CompactionOutcome{
 			TokensBefore: j.plan.TokensBefore, TokensAfter: j.plan.TokensAfterMax,
-			FirstKeptEntryID: strconv.FormatInt(j.view.State.Line.Seq(j.plan.FirstKept), 10), Details: details,
+			FirstKeptEntryID: entryID(ctx, c.cfg.Log, j.view, j.plan.FirstKept), Details: details,
 		},
 	}, nil
 }

@@ -40,6 +40,7 @@ type Log interface {
 	EndSubagent(ctx context.Context, tenant string, d store.Descent, reason string, e store.NewEvent) error
 	RemoveChild(ctx context.Context, tenant, key string, sid uuid.UUID) error
 	InLane(ctx context.Context, tenant, key string, l store.Lane, fn func(*store.LaneTx) error) error
+	EntryID(ctx context.Context, tenant string, sid uuid.UUID, seq int64) (string, error)
 	LaneCursor(ctx context.Context, tenant, key string, l store.Lane) (cursor []byte, revision string, err error)
 	Erased(ctx context.Context, tenant, key, hostSession string) (bool, error)
 	Draft(ctx context.Context, tenant string, sid uuid.UUID, key []byte) ([]byte, bool, error)

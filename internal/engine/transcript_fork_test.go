@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -36,4 +37,30 @@ func TestAForksTranscriptBringsOnlyWhatIsItsOwn(t *testing.T) {
 	if got := text(b.window("f", 10_000)); strings.Contains(got, `"a"`) || !strings.HasSuffix(got, user("anew")) {
 		t.Errorf("after a reset: %s", got)
 	}
+}
+
+// What only a turn brought to the parent is known by the turn's anchors, and a
+// fork's transcript may go back to what was inherited.
+func TestAForksTranscriptKnowsTheParentsTurns(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	parent := b.lane("p", "g", "s1")
+	parent.sync(entry("1", "", says("user", "a")), entry("2", "1", says("assistant", "b")))
+	parent.commit("t", "3", "5", says("user", "c"), says("assistant", "d"), says("assistant", "e"))
+	b.fork("p", "f")
+	fork := b.lane("f", "g", "s2")
+	log := slices.Concat(parent.log[:2], []string{entry("3", "2", says("user", "c")), entry("4", "3", says("assistant", "d")), entry("5", "4", says("assistant", "e"))})
+	if res := fork.sync(append(log, entry("6", "5", says("user", "f")))...); res.Stored != 1 {
+		t.Errorf("%+v", res)
+	}
+	b.want("f", "a b c d e f")
+	again := b.lane("f", "g", "s3")
+	again.log = append(again.log, fork.log...)
+	if res := again.sync(`{"type":"leaf","id":"l","parentId":"6","targetId":"2"}`, entry("7", "2", says("user", "g"))); res.Stored != 2 {
+		t.Errorf("%+v", res)
+	}
+	b.want("f", "a b g")
+	again.sync(`{"type":"leaf","id":"l2","parentId":"7","targetId":"6"}`)
+	b.want("f", "a b c d e f")
+	b.want("p", "a b c d e")
 }

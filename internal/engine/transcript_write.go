@@ -185,7 +185,12 @@ func (w *run) add(ctx context.Context, e *placed) error {
 	}
 	w.links = append(w.links, e.link())
 	kind := store.EntryKey(e.ID, w.row.Lane, e.variant)
-	seq := max(e.place-w.tx.State.Line.Base(), 0) // what is inherited is named by its link
+	seq := e.place
+	if base := w.tx.State.Line.Base(); seq > base {
+		seq -= base
+	} else {
+		seq = -seq // what is inherited has no seq here
+	}
 	w.keys = append(w.keys, store.KeyRow{Key: kind, Seq: seq, Hash: e.hash[:]})
 	if e.Kind == hostlog.Message && seq > 0 {
 		for _, anchor := range anchorKeys(e.ID, e.read) {

@@ -99,7 +99,8 @@ type TreeMessage struct {
 	Parent    int64
 }
 
-// KeyRow is an event's key.
+// KeyRow is the key of an event: of one that was inherited, Seq is its place
+// below zero.
 type KeyRow struct {
 	Key
 	Seq  int64
@@ -196,11 +197,15 @@ func (t *LaneTx) Entries(ctx context.Context, ids []string) ([]KnownEntry, error
 			if r.Seq > s.last {
 				continue // the ancestor had it after the fork
 			}
+			place := s.after + r.Seq
+			if r.Seq < 0 {
+				place = -r.Seq
+			}
 			k, err := entryOfKey(r.Key)
 			if err != nil {
 				return nil, err
 			}
-			k.Place, k.Inherited, k.Hash = s.after+r.Seq, s.inherited, r.PayloadHash
+			k.Place, k.Inherited, k.Hash = place, s.inherited, r.PayloadHash
 			out = append(out, k)
 		}
 	}
@@ -492,4 +497,18 @@ func (s *Store) LaneCursor(ctx context.Context, tenant, key string, l Lane) (cur
 		return nil, "", readErr("cursor", err)
 	}
 	return r.Cursor, r.Revision, nil
+}
+
+// EntryID is the host entry that a message is; empty where no transcript has
+// named it.
+func (s *Store) EntryID(ctx context.Context, tenant string, sid uuid.UUID, seq int64) (string, error) {
+	key, err := s.q.EntryKeyOf(ctx, db.EntryKeyOfParams{TenantID: tenant, SID: sid, Seq: seq})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", nil
+	}
+	if err != nil {
+		return "", readErr("entry", err)
+	}
+	e, err := entryOfKey(key)
+	return e.ID, err
 }

@@ -11,16 +11,41 @@ import (
 	"github.com/google/uuid"
 )
 
+const entryKeyOf = `-- name: EntryKeyOf :one
+SELECT k.key FROM event_keys k
+WHERE k.tenant_id = $1 AND k.sid = $2 AND k.kind = 2 AND k.seq = $3
+ORDER BY k.key LIMIT 1
+`
+
+type EntryKeyOfParams struct {
+	TenantID string
+	SID      uuid.UUID
+	Seq      int64
+}
+
+// The key of a host entry that an event is.
+//
+//	SELECT k.key FROM event_keys k
+//	WHERE k.tenant_id = $1 AND k.sid = $2 AND k.kind = 2 AND k.seq = $3
+//	ORDER BY k.key LIMIT 1
+func (q *Queries) EntryKeyOf(ctx context.Context, arg EntryKeyOfParams) ([]byte, error) {
+	row := q.db.QueryRow(ctx, entryKeyOf, arg.TenantID, arg.SID, arg.Seq)
+	var key []byte
+	err := row.Scan(&key)
+	return key, err
+}
+
 const keysBetween = `-- name: KeysBetween :many
-SELECT k.key, k.seq, k.payload_hash, e.type, (CASE WHEN e.type = 2 THEN e.body ELSE ''::bytea END)::bytea AS body
+SELECT k.key, k.seq, k.payload_hash, coalesce(e.type, 0)::smallint AS type,
+       (CASE WHEN e.type = 2 THEN e.body ELSE ''::bytea END)::bytea AS body
 FROM (SELECT unnest($1::bytea[]) AS a, unnest($2::bytea[]) AS z) u
 CROSS JOIN LATERAL (
     SELECT x.key, x.seq, x.payload_hash FROM event_keys x
     WHERE x.tenant_id = $3 AND x.sid = $4 AND x.kind = $5 AND x.key >= u.a AND x.key < u.z
     ORDER BY x.key LIMIT 1000) k
-CROSS JOIN LATERAL (
+LEFT JOIN LATERAL (
     SELECT y.type, y.body FROM events y
-    WHERE y.tenant_id = $3 AND y.sid = $4 AND y.seq = k.seq LIMIT 1) e
+    WHERE y.tenant_id = $3 AND y.sid = $4 AND y.seq = k.seq LIMIT 1) e ON true
 `
 
 type KeysBetweenParams struct {
@@ -42,15 +67,16 @@ type KeysBetweenRow struct {
 // Keys of one kind that lie in any of the ranges, and what kind of event has
 // each. A probe per range, as in Bodies.
 //
-//	SELECT k.key, k.seq, k.payload_hash, e.type, (CASE WHEN e.type = 2 THEN e.body ELSE ''::bytea END)::bytea AS body
+//	SELECT k.key, k.seq, k.payload_hash, coalesce(e.type, 0)::smallint AS type,
+//	       (CASE WHEN e.type = 2 THEN e.body ELSE ''::bytea END)::bytea AS body
 //	FROM (SELECT unnest($1::bytea[]) AS a, unnest($2::bytea[]) AS z) u
 //	CROSS JOIN LATERAL (
 //	    SELECT x.key, x.seq, x.payload_hash FROM event_keys x
 //	    WHERE x.tenant_id = $3 AND x.sid = $4 AND x.kind = $5 AND x.key >= u.a AND x.key < u.z
 //	    ORDER BY x.key LIMIT 1000) k
-//	CROSS JOIN LATERAL (
+//	LEFT JOIN LATERAL (
 //	    SELECT y.type, y.body FROM events y
-//	    WHERE y.tenant_id = $3 AND y.sid = $4 AND y.seq = k.seq LIMIT 1) e
+//	    WHERE y.tenant_id = $3 AND y.sid = $4 AND y.seq = k.seq LIMIT 1) e ON true
 func (q *Queries) KeysBetween(ctx context.Context, arg KeysBetweenParams) ([]KeysBetweenRow, error) {
 	rows, err := q.db.Query(ctx, keysBetween,
 		arg.First,
