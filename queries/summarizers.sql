@@ -72,7 +72,8 @@ WHERE s.day = (now() AT TIME ZONE 'UTC')::date
 GROUP BY s.summarizer ORDER BY s.summarizer;
 
 -- name: OweRedo :exec
-INSERT INTO summary_redo (tenant_id, sid) VALUES (@tenant_id, @sid)
+-- Due at once: the gates know whether there is anybody to ask.
+INSERT INTO summary_redo (tenant_id, sid, next_attempt_at) VALUES (@tenant_id, @sid, now())
 ON CONFLICT (tenant_id, sid) DO NOTHING;
 
 -- name: PayRedo :exec
@@ -97,3 +98,18 @@ WHERE tenant_id = @tenant_id AND sid = @sid;
 
 -- name: CountRedo :one
 SELECT count(*) AS owed FROM summary_redo;
+
+-- name: WorthPreparing :many
+-- Of these sessions those over the soft threshold that owe nothing yet. One
+-- probe of the index each.
+SELECT s.tenant_id, s.sid, s.epoch, s.tokens
+FROM (SELECT DISTINCT unnest(@tenant_ids::text[]) AS tenant_id, unnest(@sids::uuid[]) AS sid) AS a
+CROSS JOIN LATERAL (
+    SELECT x.tenant_id, x.sid, x.epoch, ((x.leaf_offset - x.base_offset) * x.factor_milli / 1000)::bigint AS tokens
+    FROM sessions x
+    WHERE x.tenant_id = a.tenant_id AND x.sid = a.sid AND x.leaf_offset > x.hold_offset
+      AND (x.leaf_offset - x.base_offset) * x.factor_milli
+          > coalesce(nullif(x.token_budget, 0), @default_budget::bigint) * @soft_milli::bigint
+      AND NOT EXISTS (SELECT FROM compaction_debt d WHERE d.tenant_id = x.tenant_id AND d.sid = x.sid)
+    LIMIT 1
+) AS s;

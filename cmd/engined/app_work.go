@@ -39,6 +39,10 @@ func (a *App) openBus(ctx context.Context) error {
 	return nil
 }
 
+// softShare of the threshold is where drafts of the coming compaction are worth
+// making.
+const softShare = 0.8
+
 func (a *App) makeEngines(ctx context.Context) error {
 	publisher, err := a.bus.NewPublisher(bus.PublisherOptions{})
 	if err != nil {
@@ -56,7 +60,7 @@ func (a *App) makeEngines(ctx context.Context) error {
 		Summarizers: a.summarizers, Parallel: a.cfg.SummaryParallel, LastResortAfter: a.cfg.LastResortAfter,
 		Log: a.store, Notifier: notifier, Hooks: a.hooks,
 		Policy: compact.Policy{
-			Threshold: a.cfg.CompactionThreshold, SoftThreshold: 0.8 * a.cfg.CompactionThreshold,
+			Threshold: a.cfg.CompactionThreshold, SoftThreshold: softShare * a.cfg.CompactionThreshold,
 			TargetShare: a.cfg.CompactionTarget, TailShare: a.cfg.CompactionTail,
 		},
 		RollingTurns:  a.cfg.RollingTurns,
@@ -168,7 +172,12 @@ func (a *App) startWorker(context.Context) error {
 		return nil
 	}
 	host, _ := os.Hostname() // a name only
+	var preparer worker.Preparer
+	if a.cfg.CompactionPrepare && len(a.cfg.SummarizerList) > 0 {
+		preparer = a.slot
+	}
 	w := worker.New(worker.Config{
+		Prepare: preparer, SoftMilli: int64(softShare * a.cfg.CompactionThreshold * 1000),
 		Debts: a.store, Bus: a.bus, Compactor: a.slot, Concurrency: a.cfg.WorkerConcurrency,
 		SweepInterval: a.cfg.SweepInterval, SweepLease: a.cfg.SweepLease,
 		Eraser: a.store, Retention: store.Retention{Age: a.cfg.RetentionAge, Idle: a.cfg.RetentionIdle},

@@ -189,7 +189,7 @@ func (r *SummarizerRow) show(s store.SummarizerState) {
 
 const (
 	// hostLease is how long a gateway has to answer.
-	hostLease = 2 * time.Minute
+	hostLease = time.Minute
 	// longestWait and waitStep: how long a gateway may wait for a question, and how
 	// often the table is looked at meanwhile.
 	longestWait = 25 * time.Second

@@ -82,6 +82,7 @@ type Config struct {
 	SummarizerFailures int
 	SummaryParallel    int
 	LastResortAfter    int
+	CompactionPrepare  bool
 	Redact             bool
 	RedactFile         string
 

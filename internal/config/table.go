@@ -347,6 +347,11 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return count(&c.LastResortAfter, 0, 1000) },
 		},
 		{
+			Name: "compaction-prepare", Default: "true", Scope: Working,
+			Usage: "ask models for the summaries of whole chunks from 8 tenths of compaction-threshold on, before the compaction is owed",
+			bind:  func(c *Config) Value { return yesNo(&c.CompactionPrepare) },
+		},
+		{
 			Name: "redact", Default: "true", Scope: Node | Working,
 			Usage: "take secrets out of what models are shown",
 			bind:  func(c *Config) Value { return yesNo(&c.Redact) },

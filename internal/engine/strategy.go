@@ -13,13 +13,16 @@ type strategy struct {
 	summarizer summarize.Summarizer
 	// wrap has a summarizer write in the strategy's own form; nil as it is.
 	wrap func(summarize.Summarizer) summarize.Summarizer
+	// prepares tells that drafts made early are of use: parts of its plans keep
+	// their shape while a session grows.
+	prepares bool
 	// rotates tells that a caller may have a successor session.
 	rotates bool
 }
 
 // tree keeps a tree of summaries, with the newest branches in the window.
 func tree(cfg Config) strategy {
-	return strategy{plan: compact.NewPlan, summarizer: cfg.Summarizer}
+	return strategy{plan: compact.NewPlan, summarizer: cfg.Summarizer, prepares: true}
 }
 
 // native is the host's native runtime: one structured summary and the newest

@@ -32,8 +32,14 @@ func (w *Worker) handle(ctx context.Context, j bus.Job, _ bus.Delivery) error {
 		return fmt.Errorf("%w: session id: %w", bus.ErrPermanent, err)
 	}
 	debt, owes, err := w.cfg.Debts.DebtOf(ctx, j.Tenant, sid)
-	if err != nil || !owes {
+	if err != nil {
 		return err
+	}
+	if !owes {
+		if j.Attempt >= prepareAttempt && w.cfg.Prepare != nil {
+			return w.prepareSession(ctx, j.Tenant, sid)
+		}
+		return nil
 	}
 	s, err := w.cfg.Debts.SessionBySID(ctx, j.Tenant, sid)
 	if errors.Is(err, contextengine.ErrUnknownSession) {
@@ -62,8 +68,7 @@ func (w *Worker) handle(ctx context.Context, j bus.Job, _ bus.Delivery) error {
 			return errors.Join(err, perr)
 		}
 		w.cfg.Logger.Warn("compaction failed; it will be tried again", "sid", s.SID, "failures", debt.Failures+1, "error", err)
-		// The debt says when: a job sent again at once would ask the same models.
-		return nil
+		return nil //nolint:nilerr // the debt says when: a job sent again at once would ask the same models
 	case !res.Compacted:
 		w.record(ctx, s, started, outcomeNothing, errors.New(res.Reason))
 		return w.cfg.Debts.SettleDebt(ctx, debt)

@@ -50,6 +50,9 @@ func (r *relay) once(ctx context.Context) (more bool, err error) {
 		}
 		r.at = n.Cursor
 	}
+	if err := r.prepare(ctx, page); err != nil {
+		return false, err
+	}
 	return len(page) == relayPage, r.cfg.Debts.SaveCheckpoint(ctx, relayName, r.at)
 }
 

@@ -23,6 +23,7 @@ type Debts interface {
 	SettleDebt(ctx context.Context, d store.Debt) error
 	RecordAttempt(ctx context.Context, a store.Attempt) error
 	Notices(ctx context.Context, after store.Cursor, limit int) ([]store.Notice, error)
+	WorthPreparing(ctx context.Context, tenants []string, sids []uuid.UUID, softMilli int64) ([]store.SoftSession, error)
 	DueRedo(ctx context.Context, limit int, lease time.Duration) ([]store.Redo, error)
 	PostponeRedo(ctx context.Context, tenant string, sid uuid.UUID, delay time.Duration, why string) error
 	PayRedo(ctx context.Context, tenant string, sid uuid.UUID) error
@@ -56,6 +57,10 @@ type Config struct {
 	// SweepInterval is how often due debts are looked for, default 5 s;
 	// SweepLease how long a published debt is left to the workers, default 60 s.
 	SweepInterval, SweepLease time.Duration
+	// Prepare, if any, makes drafts for sessions over SoftMilli thousandths of
+	// their budget.
+	Prepare   Preparer
+	SoftMilli int64
 	// Retry is the pause after a failed compaction, 2 s to 10 min.
 	Retry bus.Backoff
 	// RedoInterval is how often summaries that a rule wrote in a model's place are

@@ -391,7 +391,7 @@ func (q *Queries) OpenRow(ctx context.Context, arg OpenRowParams) error {
 }
 
 const oweRedo = `-- name: OweRedo :exec
-INSERT INTO summary_redo (tenant_id, sid) VALUES ($1, $2)
+INSERT INTO summary_redo (tenant_id, sid, next_attempt_at) VALUES ($1, $2, now())
 ON CONFLICT (tenant_id, sid) DO NOTHING
 `
 
@@ -400,9 +400,9 @@ type OweRedoParams struct {
 	SID      uuid.UUID
 }
 
-// OweRedo
+// Due at once: the gates know whether there is anybody to ask.
 //
-//	INSERT INTO summary_redo (tenant_id, sid) VALUES ($1, $2)
+//	INSERT INTO summary_redo (tenant_id, sid, next_attempt_at) VALUES ($1, $2, now())
 //	ON CONFLICT (tenant_id, sid) DO NOTHING
 func (q *Queries) OweRedo(ctx context.Context, arg OweRedoParams) error {
 	_, err := q.db.Exec(ctx, oweRedo, arg.TenantID, arg.SID)
@@ -531,4 +531,76 @@ func (q *Queries) TakeProbe(ctx context.Context, arg TakeProbeParams) (int64, er
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const worthPreparing = `-- name: WorthPreparing :many
+SELECT s.tenant_id, s.sid, s.epoch, s.tokens
+FROM (SELECT DISTINCT unnest($1::text[]) AS tenant_id, unnest($2::uuid[]) AS sid) AS a
+CROSS JOIN LATERAL (
+    SELECT x.tenant_id, x.sid, x.epoch, ((x.leaf_offset - x.base_offset) * x.factor_milli / 1000)::bigint AS tokens
+    FROM sessions x
+    WHERE x.tenant_id = a.tenant_id AND x.sid = a.sid AND x.leaf_offset > x.hold_offset
+      AND (x.leaf_offset - x.base_offset) * x.factor_milli
+          > coalesce(nullif(x.token_budget, 0), $3::bigint) * $4::bigint
+      AND NOT EXISTS (SELECT FROM compaction_debt d WHERE d.tenant_id = x.tenant_id AND d.sid = x.sid)
+    LIMIT 1
+) AS s
+`
+
+type WorthPreparingParams struct {
+	TenantIds     []string
+	Sids          []uuid.UUID
+	DefaultBudget int64
+	SoftMilli     int64
+}
+
+type WorthPreparingRow struct {
+	TenantID string
+	SID      uuid.UUID
+	Epoch    int64
+	Tokens   int64
+}
+
+// Of these sessions those over the soft threshold that owe nothing yet. One
+// probe of the index each.
+//
+//	SELECT s.tenant_id, s.sid, s.epoch, s.tokens
+//	FROM (SELECT DISTINCT unnest($1::text[]) AS tenant_id, unnest($2::uuid[]) AS sid) AS a
+//	CROSS JOIN LATERAL (
+//	    SELECT x.tenant_id, x.sid, x.epoch, ((x.leaf_offset - x.base_offset) * x.factor_milli / 1000)::bigint AS tokens
+//	    FROM sessions x
+//	    WHERE x.tenant_id = a.tenant_id AND x.sid = a.sid AND x.leaf_offset > x.hold_offset
+//	      AND (x.leaf_offset - x.base_offset) * x.factor_milli
+//	          > coalesce(nullif(x.token_budget, 0), $3::bigint) * $4::bigint
+//	      AND NOT EXISTS (SELECT FROM compaction_debt d WHERE d.tenant_id = x.tenant_id AND d.sid = x.sid)
+//	    LIMIT 1
+//	) AS s
+func (q *Queries) WorthPreparing(ctx context.Context, arg WorthPreparingParams) ([]WorthPreparingRow, error) {
+	rows, err := q.db.Query(ctx, worthPreparing,
+		arg.TenantIds,
+		arg.Sids,
+		arg.DefaultBudget,
+		arg.SoftMilli,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []WorthPreparingRow{}
+	for rows.Next() {
+		var i WorthPreparingRow
+		if err := rows.Scan(
+			&i.TenantID,
+			&i.SID,
+			&i.Epoch,
+			&i.Tokens,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
