@@ -74,7 +74,11 @@ func (b *Bus) publish(ctx context.Context, subject, id string, data []byte) erro
 func (b *Bus) send(ctx context.Context, subject, id string, data []byte) (*jetstream.PubAck, error) {
 	msg := &nats.Msg{Subject: subject, Data: data}
 	// nats.go would wait for a leader; the caller's sweep does that better.
-	return b.js.PublishMsg(ctx, msg, jetstream.WithMsgID(id), jetstream.WithRetryAttempts(0))
+	opts := []jetstream.PublishOpt{jetstream.WithRetryAttempts(0)}
+	if id != "" {
+		opts = append(opts, jetstream.WithMsgID(id))
+	}
+	return b.js.PublishMsg(ctx, msg, opts...)
 }
 
 // gone reports whether err says that a stream or consumer does not exist, or

@@ -46,7 +46,14 @@ func (n Notice) subject() string {
 	return "engined.event." + string(n.Type) + "." + strconv.Itoa(Partition(n.SID))
 }
 
-func (n Notice) dedupID() string { return n.SID + "." + strconv.FormatInt(n.Seq, 10) }
+// dedupID is the event's. What frames a compaction is no event: its seq is that of
+// another one, and a compaction that is tried again is told of again. It has none.
+func (n Notice) dedupID() string {
+	if n.Type == CompactionStarting || n.Type == CompactionFinished {
+		return ""
+	}
+	return n.SID + "." + strconv.FormatInt(n.Seq, 10)
+}
 
 // streamConfigs is the wanted state of the streams, jobs first. Limits
 // retention is the forgiving choice for what can be rebuilt from Postgres:

@@ -38,18 +38,21 @@ const (
 	maxRequest     = 160000
 )
 
-// linesOf renders messages as lines, in order, without hidden rows, reasoning
-// and images.
+// linesOf renders messages as lines, in order, without hidden rows, reasoning,
+// images and calls that were never answered: a chunk holds groups as a whole, so
+// what has no answer in it has none. Of an aborted message with such a call
+// nothing is told.
 func linesOf(msgs []SourceMessage) []summarize.Line {
+	dead := unanswered(msgs)
 	for scale := 1; ; scale *= 2 {
 		var lines []summarize.Line
 		total := 0
 		names := map[string]string{}
 		for _, m := range msgs {
-			if m.Message.Flags.Has(message.Hidden) {
+			if m.Message.Flags.Has(message.Hidden) || m.Message.Flags.Has(message.Aborted) && dead.any(m) {
 				continue
 			}
-			for _, l := range linesOfMessage(m, names, scale) {
+			for _, l := range linesOfMessage(m, names, dead, scale) {
 				lines = append(lines, l)
 				total += utf8.RuneCountInString(l.Text)
 			}
@@ -60,8 +63,44 @@ func linesOf(msgs []SourceMessage) []summarize.Line {
 	}
 }
 
+// callAt is a call by its message and block.
+type callAt struct {
+	seq   int64
+	block int
+}
+
+type deadCalls map[callAt]bool
+
+// unanswered are the calls that no result behind them answers. Ids may repeat: a
+// result is of the newest call of its id.
+func unanswered(msgs []SourceMessage) deadCalls {
+	dead, newest := deadCalls{}, map[string]callAt{}
+	for _, m := range msgs {
+		for i := range m.Message.Blocks {
+			switch b := &m.Message.Blocks[i]; b.Kind {
+			case message.ToolCall:
+				newest[b.Call.ID] = callAt{m.Seq, i}
+				dead[newest[b.Call.ID]] = true
+			case message.ToolResult:
+				delete(dead, newest[b.ResultOf])
+			case message.Text, message.Thinking, message.Image:
+			}
+		}
+	}
+	return dead
+}
+
+func (d deadCalls) any(m SourceMessage) bool {
+	for i := range m.Message.Blocks {
+		if d[callAt{m.Seq, i}] {
+			return true
+		}
+	}
+	return false
+}
+
 // linesOfMessage renders one message. names has the tool of each call so far.
-func linesOfMessage(m SourceMessage, names map[string]string, scale int) []summarize.Line {
+func linesOfMessage(m SourceMessage, names map[string]string, dead deadCalls, scale int) []summarize.Line {
 	var out []summarize.Line
 	add := func(role summarize.Role, tool, text string, runes int) {
 		if text = strings.TrimSpace(strings.ToValidUTF8(text, "\ufffd")); text == "" && role != summarize.Call {
@@ -77,10 +116,13 @@ func linesOfMessage(m SourceMessage, names map[string]string, scale int) []summa
 		})
 	}
 	images := 0
-	for _, b := range m.Message.Blocks {
+	for i, b := range m.Message.Blocks {
 		switch b.Kind {
 		case message.ToolCall:
 			names[b.Call.ID] = b.Call.Name
+			if dead[callAt{m.Seq, i}] {
+				continue
+			}
 			add(summarize.Call, b.Call.Name, b.Call.Args, argsRunes)
 		case message.ToolResult:
 			tool := m.Message.ToolName
