@@ -16,16 +16,18 @@ import (
 // Event is a row of a session's log. Message is what the host sent, byte for
 // byte; Data what an event of another type says.
 type Event struct {
-	Seq         int64           `json:"seq"`
-	Type        string          `json:"type"`
-	SessionKey  string          `json:"sessionKey"`
-	Epoch       int64           `json:"epoch"`
-	Role        string          `json:"role"`
-	IsHeartbeat bool            `json:"isHeartbeat"`
-	Tokens      int64           `json:"tokens"`
-	Message     json.RawMessage `json:"message"`
-	Data        json.RawMessage `json:"data"`
-	RecordedAt  time.Time       `json:"recordedAt"`
+	Seq         int64  `json:"seq"`
+	Type        string `json:"type"`
+	SessionKey  string `json:"sessionKey"`
+	Epoch       int64  `json:"epoch"`
+	Role        string `json:"role"`
+	IsHeartbeat bool   `json:"isHeartbeat"`
+	Tokens      int64  `json:"tokens"`
+	// ParentSeq is the message before this one on its branch.
+	ParentSeq  int64           `json:"parentSeq"`
+	Message    json.RawMessage `json:"message"`
+	Data       json.RawMessage `json:"data"`
+	RecordedAt time.Time       `json:"recordedAt"`
 
 	Raw json.RawMessage `json:"-"`
 }
