@@ -207,6 +207,18 @@ FROM (
 WHERE t.bytes - octet_length(t.body) < @max_bytes::bigint
 ORDER BY t.i, t.part;
 
+-- name: SearchNeighbours :many
+-- The messages around others: one before (-1), two behind (1, 2).
+SELECT u.i::bigint AS i, n.place::integer AS place, n.seq
+FROM (SELECT unnest(@sids::uuid[]) AS sid, unnest(@seqs::bigint[]) AS seq, generate_series(1, cardinality(@sids::uuid[])) AS i) u
+CROSS JOIN LATERAL (
+    (SELECT -1 AS place, p.seq FROM search_parts p
+     WHERE p.tenant_id = @tenant_id AND p.sid = u.sid AND p.seq < u.seq AND p.part = 0 ORDER BY p.seq DESC LIMIT 1)
+    UNION ALL
+    (SELECT row_number() OVER (ORDER BY b.seq)::integer, b.seq FROM (
+        SELECT p.seq FROM search_parts p
+        WHERE p.tenant_id = @tenant_id AND p.sid = u.sid AND p.seq > u.seq AND p.part = 0 ORDER BY p.seq LIMIT 2) b)) n;
+
 -- name: SearchScan :many
 -- Parts newest first, for expressions. filler narrows by a text that every
 -- match holds.

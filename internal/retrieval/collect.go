@@ -1,6 +1,7 @@
 package retrieval
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -55,18 +56,10 @@ func (s *Searcher) collect(ctx context.Context, r *Request, p *plan, at cursor, 
 }
 
 func (s *Searcher) find(ctx context.Context, r *Request, p *plan, at cursor) ([]store.SearchFound, error) {
-	switch {
-	case r.Match == MatchAny:
-		weights := make([]float64, len(p.lookups))
-		for i, owner := range p.owner {
-			weights[i] = p.idf[owner]
-		}
-		return s.read.SearchAny(ctx, r.Tenant, &p.filter, p.lookups, weights, at.average(), at.mark, newest, blockRows)
-	case r.Sort == SortRecent:
+	if r.Sort == SortRecent {
 		return s.read.SearchNewest(ctx, r.Tenant, &p.filter, p.lookups, p.rarest, at.mark, blockRows)
-	default:
-		return s.read.SearchAll(ctx, r.Tenant, &p.filter, p.lookups, p.rarest, at.average(), at.mark, newest, blockRows)
 	}
+	return s.read.SearchAll(ctx, r.Tenant, &p.filter, p.lookups, p.rarest, at.average(), at.mark, newest, blockRows)
 }
 
 // decide reads the texts of what was found, as far as the bytes reach, and
@@ -108,15 +101,7 @@ func (s *Searcher) decide(ctx context.Context, r *Request, p *plan, at cursor, f
 		seen = len(found)
 	}
 	if r.Sort == SortRelevance {
-		slices.SortStableFunc(hits, func(a, b Hit) int {
-			if a.Score != b.Score {
-				if a.Score > b.Score {
-					return -1
-				}
-				return 1
-			}
-			return int(min(1, max(-1, b.doc-a.doc)))
-		})
+		slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.doc, a.doc)) })
 	}
 	return hits, max(seen, 1), nil
 }
@@ -124,35 +109,21 @@ func (s *Searcher) decide(ctx context.Context, r *Request, p *plan, at cursor, f
 // hit holds a message's parts against the wants.
 func (p *plan) hit(parts []store.SearchPart, match Match, average float64) (Hit, bool) {
 	best := make([]float64, len(p.wants))
-	held := make([]bool, len(p.wants))
 	var hit Hit
-	top := -1.0
+	top := 0.0
 	for i := range parts {
 		part := &parts[i]
-		text := search.Read(part.Text)
-		var spans []search.Span
+		scores, spans := p.score(part, match, average)
 		sum := 0.0
-		for w := range p.wants {
-			n := 0
-			for _, f := range p.wants[w].Forms {
-				at := text.Find(f, maxCount)
-				n += len(at)
-				spans = append(spans, at...)
-			}
-			if n == 0 {
-				continue
-			}
-			held[w] = true
-			score := p.idf[w] * search.Saturate(float64(n), part.Length, average)
-			best[w] = max(best[w], score)
-			sum += score
+		for w, s := range scores {
+			best[w] = max(best[w], s)
+			sum += s
 		}
-		if len(spans) > 0 && sum > top {
-			top = sum
-			hit = hitOf(part, spans)
+		if sum > top {
+			top, hit = sum, hitOf(part, spans)
 		}
 	}
-	if top < 0 || match == MatchAll && slices.Contains(held, false) {
+	if top == 0 || match == MatchAll && slices.Contains(best, 0) {
 		return Hit{}, false
 	}
 	for _, score := range best {
@@ -161,9 +132,34 @@ func (p *plan) hit(parts []store.SearchPart, match Match, average float64) (Hit,
 	return hit, true
 }
 
+// score is what a part has of each want, 0 where it has nothing of it, and
+// where that stands. For a question, who speaks is part of the text.
+func (p *plan) score(part *store.SearchPart, match Match, average float64) (scores []float64, spans []search.Span) {
+	scores = make([]float64, len(p.wants))
+	text := search.Read(part.Text)
+	length, speaker := search.LengthAll, (*search.Text)(nil)
+	if match == MatchAny {
+		length, speaker = search.LengthAny, search.Read(part.Speaker)
+	}
+	for w := range p.wants {
+		n := 0
+		for _, f := range p.wants[w].Forms {
+			at := text.Find(f, maxCount)
+			n += len(at)
+			spans = append(spans, at...)
+			if speaker != nil && len(speaker.Find(f, 1)) > 0 {
+				n++
+			}
+		}
+		// What is in nearly every text still counts as found.
+		scores[w] = max(p.idf[w], 1e-6) * search.Saturate(float64(n), part.Length, average, length)
+	}
+	return scores, spans
+}
+
 func hitOf(p *store.SearchPart, spans []search.Span) Hit {
 	return Hit{
 		SessionKey: p.SessionKey, SID: p.SID, Seq: p.Seq, Kind: p.Kind, Role: p.Role, Flags: p.Flags, Tool: p.Tool,
-		Epoch: p.Epoch, At: p.At, Snippet: search.Cut(p.Text, spans), Text: p.Text, doc: p.Doc,
+		Epoch: p.Epoch, At: p.At, Snippet: search.Cut(p.Text, spans), Text: p.Text, Tokens: p.Tokens, doc: p.Doc,
 	}
 }

@@ -51,8 +51,15 @@ func (r *Request) plan() (*plan, error) {
 			p.wants = append(p.wants, search.Want{Forms: []search.Unit{u}, Weight: 1})
 		}
 	}
+	p.ask(r.Match)
+	return p, nil
+}
+
+// ask makes the look-ups of the wants.
+func (p *plan) ask(match Match) {
+	p.lookups, p.owner, p.rarest = nil, nil, 0
 	for i, w := range p.wants {
-		if r.Match == MatchAll {
+		if match == MatchAll {
 			for _, l := range w.Forms[0].Lookups() {
 				p.lookups, p.owner = append(p.lookups, []search.Lookup{l}), append(p.owner, i)
 			}
@@ -60,11 +67,21 @@ func (r *Request) plan() (*plan, error) {
 		}
 		var forms []search.Lookup
 		for _, f := range w.Forms {
-			forms = append(forms, f.Lookups()...)
+			forms = append(forms, longest(f.Lookups()))
 		}
 		p.lookups, p.owner = append(p.lookups, forms), append(p.owner, i)
 	}
-	return p, nil
+}
+
+// longest stands for a unit of several look-ups where one is enough.
+func longest(of []search.Lookup) search.Lookup {
+	out := of[0]
+	for _, l := range of[1:] {
+		if len(l.Term) > len(out.Term) {
+			out = l
+		}
+	}
+	return out
 }
 
 func (p *plan) compile(expr string) error {

@@ -71,8 +71,11 @@ type Hit struct {
 	Epoch      int64
 	At         time.Time
 	// Active: on the session's present path.
-	Active  bool
-	Score   float64
+	Active bool
+	// Score is comparable within one search.
+	Score float64
+	// Tokens is the estimate of the whole message.
+	Tokens  int
 	Snippet search.Snippet
 	// Text is the part of the message that holds most of what was looked for.
 	Text string

@@ -199,7 +199,7 @@ func TestLongTextsAreFoundInEveryPart(t *testing.T) {
 	b.want(retrieval.Request{Query: "w20000x w39999x"}, "a/1")
 	b.want(retrieval.Request{Query: "全文索引"}, "a/3")
 	b.want(retrieval.Request{Query: "omega.nd", Regex: true}, "a/1")
-	b.want(retrieval.Request{Query: "w39999x", Match: retrieval.MatchAny}, "a/1")
+	b.want(retrieval.Request{Query: "w39999x", Match: retrieval.MatchAny, Limit: 1}, "a/1")
 }
 
 func TestPagesHaveEveryHitOnce(t *testing.T) {
@@ -234,7 +234,11 @@ func TestPagesHaveEveryHitOnce(t *testing.T) {
 			}
 			r.After = a.Next
 		}
-		if len(seen) < 1500 || len(seen) > 1500+4 {
+		least := 1500
+		if r.Match == retrieval.MatchAny {
+			least = 600 // the best and their neighbours
+		}
+		if len(seen) < least || len(seen) > 1500+3 {
 			t.Errorf("%+v: %d hits", r, len(seen))
 		}
 		r.Query = "other"
@@ -257,8 +261,8 @@ func TestBetterHitsComeFirst(t *testing.T) {
 	b.say("a", "error "+strings.Repeat("filler text ", 60), "error error error in module", "no such thing", "some error here and there")
 	b.want(retrieval.Request{Query: "error"}, "a/2", "a/4", "a/1")
 	b.say("b", strings.Fields(strings.Repeat("common ", 50))...)
-	b.say("b", "common rareword here", "just rareword here")
-	b.want(retrieval.Request{Query: "what about the common rareword?", Match: retrieval.MatchAny, Limit: 2}, "b/51", "b/52")
+	b.say("b", "common rareword here", "and so on", "it goes", "just rareword here")
+	b.want(retrieval.Request{Query: "what about the common rareword?", Match: retrieval.MatchAny, Limit: 1}, "b/51")
 }
 
 func TestResetAndRewindAreTold(t *testing.T) {
@@ -414,4 +418,56 @@ func TestAForkFindsWhatItInherited(t *testing.T) {
 	b.want(r)
 	r.SessionKey = "parent"
 	b.want(r, "parent/3", "parent/2", "parent/1")
+}
+
+func TestPassagesComeFromTheScopeAlone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.say("a", "the falcon code is 1234", "secret falcon before the reset")
+	if _, err := b.engine.Reset(t.Context(), on("t", "a"), nil, ""); err != nil {
+		t.Fatal(err)
+	}
+	b.ingest("t", "a",
+		`{"role":"user","name":"Ada","content":"where did we adopt the falcon?"}`, `{"role":"assistant","content":"In Oslo, in 2019."}`,
+		`{"role":"user","content":"thanks"}`, `{"role":"user","content":"hidden falcon","excludeFromContext":true}`,
+	)
+	b.say("other", "falcon of another session")
+	b.find(retrieval.Request{Query: "falcon"}) // the index is up to date now
+	s, err := b.store.Session(t.Context(), "t", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	states, err := b.store.SearchPaths(t.Context(), "t", []uuid.UUID{s.SID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := retrieval.PassageRequest{
+		Tenant: "t", Scopes: retrieval.PathScopes(s.SID, states[s.SID]),
+		Prompt: strings.Repeat("lorem ipsum \x00 \xff ", 2000) + "So, Ada, where was the falcon adopted?",
+	}
+	got, err := b.Passages(t.Context(), ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seqs []int64
+	for _, p := range got {
+		seqs = append(seqs, p.Seq)
+		if p.Text == "" || p.Tokens <= 0 || p.SessionKey != "a" {
+			t.Errorf("%+v", p)
+		}
+	}
+	// The answer has no word of the question; it stands next to it.
+	if diff := cmp.Diff([]int64{4, 5, 6}, seqs); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	ask.MaxTokens = got[0].Tokens
+	if got, err = b.Passages(t.Context(), ask); err != nil || len(got) != 1 {
+		t.Errorf("%d passages within the tokens of one, %v", len(got), err)
+	}
+	for _, prompt := range []string{"", "\x00", "the of and", "🔥"} {
+		ask.Prompt = prompt
+		if _, err := b.Passages(t.Context(), ask); err != nil {
+			t.Errorf("%q: %v", prompt, err)
+		}
+	}
 }

@@ -28,6 +28,7 @@ type Reader interface {
 		average float64, before store.SearchMark, most, limit int) ([]store.SearchFound, error)
 	SearchTexts(ctx context.Context, tenant string, f *store.SearchFilter, found []store.SearchFound, lookups [][]search.Lookup,
 		partsEach int, maxBytes int64) ([]store.SearchPart, error)
+	SearchNeighbours(ctx context.Context, tenant string, found []store.SearchFound) ([]store.SearchNeighbour, error)
 	SearchScan(ctx context.Context, tenant string, f *store.SearchFilter, filler string, before store.SearchMark, limit int) ([]store.SearchScanned, error)
 }
 
@@ -96,6 +97,8 @@ func (s *Searcher) Search(ctx context.Context, r Request) (Answer, error) {
 	switch {
 	case r.Regex:
 		err = s.scan(ctx, &r, p, at, &out)
+	case r.Match == MatchAny:
+		err = s.any(ctx, &r, p, at, &out)
 	default:
 		err = s.collect(ctx, &r, p, at, &out)
 	}

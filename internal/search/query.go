@@ -46,6 +46,20 @@ func Parse(q string) (Query, error) {
 	case !utf8.ValidString(q):
 		return Query{}, ErrNotUTF8
 	}
+	out := read(q)
+	switch {
+	case len(out.Units) == 0:
+		return Query{}, ErrEmptyQuery
+	case len(out.Units) > MaxUnits:
+		return Query{}, ErrManyUnits
+	}
+	return out, nil
+}
+
+// Question reads a text of any length and content for Wants.
+func Question(text string) Query { return read(Clean(text)) }
+
+func read(q string) Query {
 	var out Query
 	seen := map[string]struct{}{}
 	add := func(raw string, phrase bool) {
@@ -67,13 +81,7 @@ func Parse(q string) (Query, error) {
 		add(phrase, true)
 		q = after
 	}
-	switch {
-	case len(out.Units) == 0:
-		return Query{}, ErrEmptyQuery
-	case len(out.Units) > MaxUnits:
-		return Query{}, ErrManyUnits
-	}
-	return out, nil
+	return out
 }
 
 // unitsOf makes a phrase one unit, other text a unit for each run of atoms

@@ -2,11 +2,22 @@ package search
 
 import "math"
 
-// The constants of BM25. Turns of a conversation are short: their length tells
-// less than that of documents does.
+// k1 is how fast BM25 has heard enough of a word.
+const k1 = 1.2
+
+// How much the length of a text tells, from 0 to 1: for a search of all words,
+// and for a question, where the long turns of a talk say more.
 const (
-	k1 = 1.2
-	b  = 0.7
+	LengthAll = 0.7
+	LengthAny = 0.4
+)
+
+// What a message has of the rank of its neighbours when a question is asked: an
+// answer is seldom in the words of the question, but often next to them.
+const (
+	FromPrevious = 0.5
+	FromSecond   = 0.2 // the one before the previous
+	FromNext     = 0.3
 )
 
 // IDF is how much a unit tells that is in n of all texts.
@@ -16,7 +27,7 @@ func IDF(n, all int64) float64 {
 }
 
 // Saturate is BM25's share of a unit's idf for a count in a text of a length.
-func Saturate(count float64, length int, average float64) float64 {
+func Saturate(count float64, length int, average, b float64) float64 {
 	if count == 0 {
 		return 0
 	}

@@ -250,3 +250,29 @@ func (s *Store) SearchScan(ctx context.Context, tenant string, f *SearchFilter, 
 	}
 	return out, nil
 }
+
+// SearchNeighbour is the message at a place around another one: -1 before it, 1
+// and 2 behind it.
+type SearchNeighbour struct {
+	// Of is the index of the other one.
+	Of    int
+	Place int
+	Seq   int64
+}
+
+// SearchNeighbours reads who stands around messages in their sessions.
+func (s *Store) SearchNeighbours(ctx context.Context, tenant string, found []SearchFound) ([]SearchNeighbour, error) {
+	p := db.SearchNeighboursParams{TenantID: tenant, Sids: make([]uuid.UUID, len(found)), Seqs: make([]int64, len(found))}
+	for i := range found {
+		p.Sids[i], p.Seqs[i] = found[i].SID, found[i].Seq
+	}
+	rows, err := s.q.SearchNeighbours(ctx, p)
+	if err != nil {
+		return nil, readErr("search", err)
+	}
+	out := make([]SearchNeighbour, len(rows))
+	for i, r := range rows {
+		out[i] = SearchNeighbour{Of: int(r.I) - 1, Place: int(r.Place), Seq: r.Seq}
+	}
+	return out, nil
+}

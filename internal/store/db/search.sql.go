@@ -619,6 +619,61 @@ func (q *Queries) SearchHoldSummaries(ctx context.Context, arg SearchHoldSummari
 	return items, nil
 }
 
+const searchNeighbours = `-- name: SearchNeighbours :many
+SELECT u.i::bigint AS i, n.place::integer AS place, n.seq
+FROM (SELECT unnest($1::uuid[]) AS sid, unnest($2::bigint[]) AS seq, generate_series(1, cardinality($1::uuid[])) AS i) u
+CROSS JOIN LATERAL (
+    (SELECT -1 AS place, p.seq FROM search_parts p
+     WHERE p.tenant_id = $3 AND p.sid = u.sid AND p.seq < u.seq AND p.part = 0 ORDER BY p.seq DESC LIMIT 1)
+    UNION ALL
+    (SELECT row_number() OVER (ORDER BY b.seq)::integer, b.seq FROM (
+        SELECT p.seq FROM search_parts p
+        WHERE p.tenant_id = $3 AND p.sid = u.sid AND p.seq > u.seq AND p.part = 0 ORDER BY p.seq LIMIT 2) b)) n
+`
+
+type SearchNeighboursParams struct {
+	Sids     []uuid.UUID
+	Seqs     []int64
+	TenantID string
+}
+
+type SearchNeighboursRow struct {
+	I     int64
+	Place int32
+	Seq   int64
+}
+
+// The messages around others: one before (-1), two behind (1, 2).
+//
+//	SELECT u.i::bigint AS i, n.place::integer AS place, n.seq
+//	FROM (SELECT unnest($1::uuid[]) AS sid, unnest($2::bigint[]) AS seq, generate_series(1, cardinality($1::uuid[])) AS i) u
+//	CROSS JOIN LATERAL (
+//	    (SELECT -1 AS place, p.seq FROM search_parts p
+//	     WHERE p.tenant_id = $3 AND p.sid = u.sid AND p.seq < u.seq AND p.part = 0 ORDER BY p.seq DESC LIMIT 1)
+//	    UNION ALL
+//	    (SELECT row_number() OVER (ORDER BY b.seq)::integer, b.seq FROM (
+//	        SELECT p.seq FROM search_parts p
+//	        WHERE p.tenant_id = $3 AND p.sid = u.sid AND p.seq > u.seq AND p.part = 0 ORDER BY p.seq LIMIT 2) b)) n
+func (q *Queries) SearchNeighbours(ctx context.Context, arg SearchNeighboursParams) ([]SearchNeighboursRow, error) {
+	rows, err := q.db.Query(ctx, searchNeighbours, arg.Sids, arg.Seqs, arg.TenantID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SearchNeighboursRow{}
+	for rows.Next() {
+		var i SearchNeighboursRow
+		if err := rows.Scan(&i.I, &i.Place, &i.Seq); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const searchNewest = `-- name: SearchNewest :many
 WITH found AS (
     SELECT p.sid, p.seq, p.doc FROM search_parts p
