@@ -84,6 +84,10 @@ demo: build need-postgres ## Show the whole cycle on a real transcript
 bench: build need-postgres ## Compare HTTP ingest with pgbench at 1, 16 and 128 connections; ARGS pass options
 	go run ./bench/append $(ARGS)
 
+.PHONY: bench-quality
+bench-quality: need-go need-postgres ## Measure what windows and searches know: ARGS='-locomo DIR -transcripts DIR -out docs/quality.md'
+	go run ./bench/quality $(ARGS)
+
 .PHONY: bench-go
 bench-go: need-go need-postgres ## Run the Go benchmarks; PKG narrows them
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(ARGS) $(PKG)

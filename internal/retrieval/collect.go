@@ -135,22 +135,19 @@ func (p *plan) hit(parts []store.SearchPart, match Match, average float64) (Hit,
 // score is what a part has of each want, 0 where it has nothing of it, and
 // where that stands. For a question, who speaks is part of the text.
 func (p *plan) score(part *store.SearchPart, match Match, average float64) (scores []float64, spans []search.Span) {
-	scores = make([]float64, len(p.wants))
-	text := search.Read(part.Text)
-	length, speaker := search.LengthAll, (*search.Text)(nil)
-	if match == MatchAny {
-		length, speaker = search.LengthAny, search.Read(part.Speaker)
+	scores, counts := make([]float64, len(p.wants)), make([]int, len(p.wants))
+	for f, at := range p.matcher.Find(part.Text, maxCount) {
+		counts[p.form[f]] += len(at)
+		spans = append(spans, at...)
 	}
-	for w := range p.wants {
-		n := 0
-		for _, f := range p.wants[w].Forms {
-			at := text.Find(f, maxCount)
-			n += len(at)
-			spans = append(spans, at...)
-			if speaker != nil && len(speaker.Find(f, 1)) > 0 {
-				n++
-			}
+	length := search.LengthAll
+	if match == MatchAny {
+		length = search.LengthAny
+		for f, at := range p.matcher.Find(part.Speaker, 1) {
+			counts[p.form[f]] += len(at)
 		}
+	}
+	for w, n := range counts {
 		// What is in nearly every text still counts as found.
 		scores[w] = max(p.idf[w], 1e-6) * search.Saturate(float64(n), part.Length, average, length)
 	}

@@ -21,10 +21,13 @@ type plan struct {
 	// owner is the want that a look-up belongs to.
 	owner  []int
 	rarest int
-	idf    []float64
-	expr   *regexp.Regexp
-	filler string
-	until  time.Time
+	// matcher finds the forms of all wants; form is the want of each.
+	matcher *search.Matcher
+	form    []int
+	idf     []float64
+	expr    *regexp.Regexp
+	filler  string
+	until   time.Time
 }
 
 // maxExpression is the bytes of an expression.
@@ -55,10 +58,15 @@ func (r *Request) plan() (*plan, error) {
 	return p, nil
 }
 
-// ask makes the look-ups of the wants.
+// ask makes the look-ups of the wants, and the matcher.
 func (p *plan) ask(match Match) {
-	p.lookups, p.owner, p.rarest = nil, nil, 0
+	p.lookups, p.owner, p.form, p.rarest = nil, nil, nil, 0
+	var units []search.Unit
 	for i, w := range p.wants {
+		for range w.Forms {
+			p.form = append(p.form, i)
+		}
+		units = append(units, w.Forms...)
 		if match == MatchAll {
 			for _, l := range w.Forms[0].Lookups() {
 				p.lookups, p.owner = append(p.lookups, []search.Lookup{l}), append(p.owner, i)
@@ -71,6 +79,7 @@ func (p *plan) ask(match Match) {
 		}
 		p.lookups, p.owner = append(p.lookups, forms), append(p.owner, i)
 	}
+	p.matcher = search.NewMatcher(units)
 }
 
 // longest stands for a unit of several look-ups where one is enough.

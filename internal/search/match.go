@@ -5,134 +5,134 @@ import "strings"
 // Span is a place in a text, in bytes.
 type Span struct{ From, To int }
 
-// Text is a text that was read for matching.
-type Text struct {
-	Source string
-	Atoms  []Atom
-	// places of each term, ascending; parts of words are under their own term.
-	places map[string][]place
-	// Length is the number of words and characters.
-	Length int
+// Matcher finds units in texts. It may be used by several at a time.
+type Matcher struct {
+	units []Unit
+	// first has the units by the term that they begin with; prefixes are those
+	// that are the beginning of a word and nothing else.
+	first    map[string][]int
+	prefixes []int
+	// rows is whether some unit has more than one atom.
+	rows bool
 }
 
-// place is an atom that has a term: whole, or as its first or last part.
-type place struct {
-	atom        int32
-	whole       bool
-	first, last bool
+// NewMatcher makes a Matcher of units, which it keeps.
+func NewMatcher(units []Unit) *Matcher {
+	m := &Matcher{units: units, first: make(map[string][]int, len(units))}
+	for i, u := range units {
+		switch {
+		case len(u.Atoms) == 0:
+		case len(u.Atoms) == 1 && u.Prefix:
+			m.prefixes = append(m.prefixes, i)
+		default:
+			m.first[u.Atoms[0].Term] = append(m.first[u.Atoms[0].Term], i)
+			m.rows = m.rows || len(u.Atoms) > 1
+		}
+	}
+	return m
 }
 
-// Read prepares a text.
-func Read(text string) *Text {
-	t := &Text{Source: text, places: make(map[string][]place, len(text)/8+1)}
-	t.Atoms = make([]Atom, 0, len(text)/5+1)
-	each(text, func(a Atom) {
-		at := int32(len(t.Atoms))
-		t.Atoms = append(t.Atoms, a)
-		t.places[a.Term] = append(t.places[a.Term], place{atom: at, whole: true, first: true, last: true})
-		if a.Kind == Sign {
-			return
-		}
-		t.Length++
-		if a.Kind != Word {
-			return
-		}
-		subs := subwords(text[a.From:a.To])
-		for i, s := range subs {
-			if s != a.Term {
-				t.places[s] = append(t.places[s], place{atom: at, first: i == 0, last: i == len(subs)-1})
+// Find tells where a text holds each unit, in its order, at most limit places
+// of each.
+func (m *Matcher) Find(text string, limit int) [][]Span {
+	s := scan{m: m, text: text, limit: limit, found: make([][]Span, len(m.units))}
+	each(text, s.atom)
+	for _, b := range s.begun {
+		s.row(b)
+	}
+	return s.found
+}
+
+// scan is one text being looked through.
+type scan struct {
+	m     *Matcher
+	text  string
+	limit int
+	found [][]Span
+	// atoms are kept, and rows begun, where a unit has several atoms.
+	atoms []Atom
+	begun []begun
+}
+
+type begun struct{ unit, atom int }
+
+func (s *scan) atom(a Atom) {
+	s.term(a, a.Term, true)
+	if a.Kind == Word {
+		subs := subwords(s.text[a.From:a.To])
+		for i, sub := range subs {
+			if sub != a.Term {
+				s.term(a, sub, i == len(subs)-1)
 			}
 		}
-	})
-	return t
-}
-
-// Find tells where a text holds a unit, at most limit places.
-func (t *Text) Find(u Unit, limit int) []Span {
-	n := len(u.Atoms)
-	if n == 0 || n > len(t.Atoms) {
-		return nil
-	}
-	if n == 1 {
-		return t.findOne(u, limit)
-	}
-	var out []Span
-	next := 0
-	for _, p := range t.places[u.Atoms[0].Term] {
-		// The first atom may be the end of a word, the last its beginning.
-		if at := int(p.atom); p.last && at >= next && t.matches(u, at) {
-			out = append(out, Span{t.Atoms[at].From, t.Atoms[at+n-1].To})
-			if len(out) == limit {
-				break
-			}
-			next = at + 1
-		}
-	}
-	return out
-}
-
-func (t *Text) findOne(u Unit, limit int) []Span {
-	term, out := u.Atoms[0].Term, []Span(nil)
-	if u.Prefix {
-		for i := range t.Atoms {
-			if len(out) < limit && t.begins(i, term) {
-				out = append(out, Span{t.Atoms[i].From, t.Atoms[i].To})
+		for _, u := range s.m.prefixes {
+			if begins(a.Term, subs, s.m.units[u].Atoms[0].Term) {
+				s.add(u, Span{a.From, a.To})
 			}
 		}
-		return out
 	}
-	last := int32(-1)
-	for _, p := range t.places[term] {
-		if p.atom != last && len(out) < limit {
-			out = append(out, Span{t.Atoms[p.atom].From, t.Atoms[p.atom].To})
-		}
-		last = p.atom
+	if s.m.rows {
+		s.atoms = append(s.atoms, a)
 	}
-	return out
 }
 
-// begins reports whether a word, or a part of it, begins with a prefix.
-func (t *Text) begins(at int, prefix string) bool {
-	a := t.Atoms[at]
-	if a.Kind != Word {
-		return false
+// term notes what begins with an atom or with a part of its word. A row may
+// begin with the last part only: what follows it follows the word.
+func (s *scan) term(a Atom, term string, last bool) {
+	for _, u := range s.m.first[term] {
+		switch {
+		case len(s.m.units[u].Atoms) == 1:
+			s.add(u, Span{a.From, a.To})
+		case last:
+			s.begun = append(s.begun, begun{unit: u, atom: len(s.atoms)})
+		}
 	}
-	if strings.HasPrefix(a.Term, prefix) {
+}
+
+func (s *scan) add(unit int, at Span) {
+	f := s.found[unit]
+	if len(f) < s.limit && (len(f) == 0 || f[len(f)-1].To <= at.From) {
+		s.found[unit] = append(f, at)
+	}
+}
+
+func begins(term string, subs []string, prefix string) bool {
+	if strings.HasPrefix(term, prefix) {
 		return true
 	}
-	if !strings.Contains(a.Term, prefix) {
-		return false
-	}
-	for _, s := range subwords(t.Source[a.From:a.To]) {
-		if strings.HasPrefix(s, prefix) {
+	for _, sub := range subs {
+		if strings.HasPrefix(sub, prefix) {
 			return true
 		}
 	}
 	return false
 }
 
-// matches reports whether the atoms behind the first one stand in their order.
-func (t *Text) matches(u Unit, at int) bool {
+// row looks whether the atoms behind the first one stand in their order.
+func (s *scan) row(b begun) {
+	u := &s.m.units[b.unit]
 	n := len(u.Atoms)
-	if at+n > len(t.Atoms) {
-		return false
+	if b.atom+n > len(s.atoms) {
+		return
 	}
 	for i := 1; i < n; i++ {
-		want, got := u.Atoms[i], t.Atoms[at+i]
-		if want.Glued != got.Glued {
-			return false
+		want, got := &u.Atoms[i], &s.atoms[b.atom+i]
+		if want.Glued != got.Glued || want.Term != got.Term && (i < n-1 || !s.ends(u, want, got)) {
+			return
 		}
-		if want.Term == got.Term {
-			continue
-		}
-		if i < n-1 || want.Kind != Word || got.Kind != Word {
-			return false
-		}
-		if u.Prefix {
-			return strings.HasPrefix(got.Term, want.Term)
-		}
-		subs := subwords(t.Source[got.From:got.To])
-		return len(subs) > 0 && subs[0] == want.Term
 	}
-	return true
+	s.add(b.unit, Span{s.atoms[b.atom].From, s.atoms[b.atom+n-1].To})
+}
+
+// ends reports whether a word begins with the last atom of a row: with its
+// letters for a prefix, else with it as its first part.
+func (s *scan) ends(u *Unit, want, got *Atom) bool {
+	if want.Kind != Word || got.Kind != Word {
+		return false
+	}
+	if u.Prefix {
+		return strings.HasPrefix(got.Term, want.Term)
+	}
+	subs := subwords(s.text[got.From:got.To])
+	return len(subs) > 0 && subs[0] == want.Term
 }

@@ -21,9 +21,9 @@ func found(t testing.TB, query, text string) bool {
 		t.Fatalf("%q: %v", query, err)
 	}
 	terms, _ := search.Terms(text)
-	read := search.Read(text)
-	for _, u := range q.Units {
-		exact := len(read.Find(u, 1)) > 0
+	places := search.NewMatcher(q.Units).Find(text, 1)
+	for i, u := range q.Units {
+		exact := len(places[i]) > 0
 		indexed := true
 		for _, l := range u.Lookups() {
 			has := false
@@ -284,12 +284,11 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		read := search.Read(text)
-		for _, u := range q.Units {
-			if len(u.Lookups()) == 0 {
+		for i, places := range search.NewMatcher(q.Units).Find(text, 10) {
+			if u := q.Units[i]; len(u.Lookups()) == 0 {
 				t.Fatalf("%q asks the index for nothing", u.Raw)
 			}
-			for _, s := range read.Find(u, 10) {
+			for _, s := range places {
 				if s.From < 0 || s.To > len(text) || s.From >= s.To {
 					t.Fatalf("span %+v", s)
 				}
@@ -310,10 +309,15 @@ func BenchmarkTerms(b *testing.B) {
 	}
 }
 
-func BenchmarkRead(b *testing.B) {
+func BenchmarkFind(b *testing.B) {
 	text := strings.Repeat("The quick brownFox jumps over /usr/local/bin/foo_bar-1.2.3 and says hello@example.com. ", 90)
+	q, err := search.Parse("fox hello@example.com usr* jumps")
+	if err != nil {
+		b.Fatal(err)
+	}
+	m := search.NewMatcher(q.Units)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		search.Read(text)
+		m.Find(text, 32)
 	}
 }
