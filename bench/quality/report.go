@@ -57,7 +57,7 @@ func (r *report) markdown() string {
 	}
 	if len(r.agents) > 0 {
 		fmt.Fprintf(&b, "\n## Windows on transcripts\n\n%d real transcripts of agents with %d messages or more, played the same way. Identifiers are URLs, paths, hashes, versions and names\n"+
-			"of several parts anywhere in the past, tool results included; kept are those that the last window holds.\n\n", r.transcripts, leastMessages)
+			"of several parts anywhere in the past, tool results included; kept are those that the last window holds. Truncating\nshows a host's rows as they are: aborted and empty ones, which providers refuse, make its windows invalid.\n\n", r.transcripts, leastMessages)
 		b.WriteString("| Budget | Method | Valid, within budget | Tokens | Identifiers kept | Prefix kept |\n|---:|---|---:|---:|---:|---:|\n")
 		for _, l := range r.agents {
 			fmt.Fprintf(&b, "| %d | %s | %d/%d | %d | %s | %s |\n", l.budget, l.name, l.valid, l.windows, l.tokens/max(l.windows, 1),

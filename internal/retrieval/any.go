@@ -32,7 +32,7 @@ func (s *Searcher) any(ctx context.Context, r *Request, p *plan, at cursor, out 
 	for i, owner := range p.owner {
 		weights[i] = p.idf[owner]
 	}
-	found, err := s.read.SearchAny(ctx, r.Tenant, &p.filter, p.lookups, weights, at.average(), at.mark, newest, blockRows)
+	found, err := s.read.SearchAny(ctx, r.Tenant, &p.filter, p.lookups, weights, at.average(), at.mark, newest, questionRows)
 	if err != nil || len(found) == 0 {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 
 // copies is how often the transcripts are stored for a benchmark, each time
 // under other keys.
-const copies = 6
+const copies = 10
 
 // BenchmarkSearch stores real transcripts many times over, indexes them (told
 // as events/s) and searches.

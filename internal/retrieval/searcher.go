@@ -45,10 +45,12 @@ const (
 	horizon = 300 * time.Millisecond
 	// newest is how many of the matches of a query the rank looks at.
 	newest = 20_000
-	// blockRows, blockBytes and partsEach bound what is ranked on the text.
-	blockRows  = 600
-	blockBytes = 12 << 20
-	partsEach  = 24
+	// blockRows (for a question questionRows), blockBytes and partsEach bound what
+	// is ranked on the text at once.
+	blockRows    = 300
+	questionRows = 600
+	blockBytes   = 12 << 20
+	partsEach    = 24
 )
 
 // Searcher answers searches. Its methods may be called at the same time.
