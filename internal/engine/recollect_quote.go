@@ -148,9 +148,10 @@ func (l line) placeOf(sid uuid.UUID, seq int64) int64 {
 // tells reports a text with at least two of the things that are asked for, where
 // there are as many: one word in common is chance.
 func tells(text string, wants []search.Want) bool {
-	t, held := search.Read(text), 0
+	held := 0
 	for _, w := range wants {
-		if slices.ContainsFunc(w.Forms, func(u search.Unit) bool { return len(t.Find(u, 1)) > 0 }) {
+		places := search.NewMatcher(w.Forms).Find(text, 1)
+		if slices.ContainsFunc(places, func(at []search.Span) bool { return len(at) > 0 }) {
 			held++
 		}
 	}

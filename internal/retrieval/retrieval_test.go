@@ -420,10 +420,10 @@ func TestAForkFindsWhatItInherited(t *testing.T) {
 	b.want(r, "parent/3", "parent/2", "parent/1")
 }
 
-func TestPassagesComeFromTheScopeAlone(t *testing.T) {
+func TestAQuestionFindsWhatStandsNextToItsWords(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.say("a", "the falcon code is 1234", "secret falcon before the reset")
+	b.say("a", "secret falcon before the reset")
 	if _, err := b.engine.Reset(t.Context(), on("t", "a"), nil, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -441,33 +441,12 @@ func TestPassagesComeFromTheScopeAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := retrieval.PassageRequest{
-		Tenant: "t", Scopes: retrieval.PathScopes(s.SID, states[s.SID]),
-		Prompt: strings.Repeat("lorem ipsum \x00 \xff ", 2000) + "So, Ada, where was the falcon adopted?",
+	r := retrieval.Request{
+		Query: "So, Ada, where was the falcon adopted?", Match: retrieval.MatchAny,
+		Scopes: retrieval.PathScopes(s.SID, states[s.SID]), Without: message.Hidden,
 	}
-	got, err := b.Passages(t.Context(), ask)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var seqs []int64
-	for _, p := range got {
-		seqs = append(seqs, p.Seq)
-		if p.Text == "" || p.Tokens <= 0 || p.SessionKey != "a" {
-			t.Errorf("%+v", p)
-		}
-	}
-	// The answer has no word of the question; it stands next to it.
-	if diff := cmp.Diff([]int64{4, 5, 6}, seqs); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	ask.MaxTokens = got[0].Tokens
-	if got, err = b.Passages(t.Context(), ask); err != nil || len(got) != 1 {
-		t.Errorf("%d passages within the tokens of one, %v", len(got), err)
-	}
-	for _, prompt := range []string{"", "\x00", "the of and", "🔥"} {
-		ask.Prompt = prompt
-		if _, err := b.Passages(t.Context(), ask); err != nil {
-			t.Errorf("%q: %v", prompt, err)
-		}
+	b.want(r, "a/3", "a/4", "a/5")
+	if marks := b.find(r).Hits[1].Snippet.Marks; len(marks) > 0 {
+		t.Errorf("the answer has no word of the question, but the marks %v", marks)
 	}
 }
