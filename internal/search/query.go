@@ -56,9 +56,6 @@ func Parse(q string) (Query, error) {
 	return out, nil
 }
 
-// Question reads a text of any length and content for Wants.
-func Question(text string) Query { return read(Clean(text)) }
-
 func read(q string) Query {
 	var out Query
 	seen := map[string]struct{}{}
