@@ -63,11 +63,12 @@ func (c *cli) writeTranscript(ctx context.Context, cl *client.Client, s client.S
 	}
 	n := c.counting("events")
 	defer n.end()
+	var tree exportTree
 	err := eachEvent(ctx, cl, s.SessionKey, func(e client.Event) error {
 		n.at(int(e.Seq), int(s.Head))
 		line, err := e.Raw, error(nil)
 		if !rows {
-			line, err = transcriptEntry(e)
+			line, err = tree.entry(e)
 		}
 		if err != nil || line == nil {
 			return err
@@ -87,9 +88,26 @@ func (c *cli) writeTranscript(ctx context.Context, cl *client.Client, s client.S
 	return errors.Join(err, w.Flush())
 }
 
-// transcriptEntry is the entry that a host's transcript has for an event; nil
-// for what only the service knows.
-func transcriptEntry(e client.Event) (json.RawMessage, error) {
+// exportTree hangs events into a host's tree, where a reset is an entry that
+// what follows it descends from.
+type exportTree struct {
+	// leaf is the newest message, reset the reset that no message follows yet.
+	leaf, reset int64
+}
+
+// parent is the entry that a message descends from.
+func (t *exportTree) parent(e client.Event) int64 {
+	parent := e.ParentSeq
+	if t.reset > 0 && (parent == 0 || parent == t.leaf) {
+		parent, t.reset = t.reset, 0
+	}
+	t.leaf = e.Seq
+	return parent
+}
+
+// entry is what a host's transcript has for an event; nil for what only the
+// service knows.
+func (t *exportTree) entry(e client.Event) (json.RawMessage, error) {
 	name := func(seq int64) string {
 		if seq == 0 {
 			return "null"
@@ -102,12 +120,13 @@ func transcriptEntry(e client.Event) (json.RawMessage, error) {
 	}
 	switch e.Type {
 	case "message.appended":
-		return entry("message", e.ParentSeq, `,"message":`+string(e.Message)), nil
+		return entry("message", t.parent(e), `,"message":`+string(e.Message)), nil
 	case "leaf.moved":
 		var to int64
 		if err := targetOf(e, "to", &to); err != nil {
 			return nil, err
 		}
+		t.leaf, t.reset = to, 0
 		return entry("leaf", to, `,"targetId":`+name(to)), nil
 	case "session.reset":
 		var keep int64
@@ -118,7 +137,8 @@ func transcriptEntry(e client.Event) (json.RawMessage, error) {
 		if keep > 0 {
 			rest = `,"firstKeptEntryId":` + name(keep)
 		}
-		return entry("reset", e.ParentSeq, rest), nil
+		t.reset = e.Seq
+		return entry("reset", t.leaf, rest), nil
 	default:
 		return nil, nil
 	}
