@@ -60,8 +60,9 @@ func TestLookingAtWhatWindowsCost(t *testing.T) {
 		t.Errorf("a smaller budget:\n%s", trimmed.out)
 	}
 
-	replayed := engined(t, "replay", "s", "--url", dev.url, "--budget", "1500", "--policy", "now", "--policy", "never:compaction=off").ok(t)
-	for _, want := range []string{"now", "never", "model calls", "compactions"} {
+	replayed := engined(t, "replay", "s", "--url", dev.url, "--budget", "1500", "--policy", "now", "--policy", "never:compaction=off",
+		"--policy", "roll:engine=rolling", "--policy", "recall:engine=recall").ok(t)
+	for _, want := range []string{"now", "never", "roll", "recall", "model calls", "compactions"} {
 		if !strings.Contains(replayed.out, want) {
 			t.Errorf("the replay does not say %q:\n%s", want, replayed.out)
 		}
