@@ -302,6 +302,7 @@ test("a prompt that a retry's sync has brought already is not shown twice", asyn
   const now = user("go on", Date.now() + 1_000);
   fake.on("POST assemble", { body: { messages: [...history, now], estimatedTokens: 3, head: 3, epoch: 1 } });
   assert.deepEqual((await one.assemble({ ...session, messages: history, prompt: "go on" })).messages, history);
+  assert.deepEqual((await one.assemble({ ...session, messages: history, prompt: "[Mon 10:02] go on" })).messages, history, "nor in the host's dress");
   assert.equal((await one.assemble({ ...session, messages: history, prompt: "something else" })).messages.length, 3);
   const old = { ...now, timestamp: 5 };
   fake.on("POST assemble", { body: { messages: [...history, old], estimatedTokens: 3, head: 3, epoch: 1 } });
