@@ -209,7 +209,7 @@ func TestEveryWayInMarksAHeartbeat(t *testing.T) {
 func TestSessionsInterleavedOnOneEngineStayApart(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	for _, word := range strings.Fields("1 2 3 4 5") {
+	for word := range strings.FieldsSeq("1 2 3 4 5") {
 		b.ingest("a", says("user", "a"+word))
 		b.window("b", 1000)
 		b.ingest("b", says("user", "b"+word))
