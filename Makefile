@@ -88,6 +88,10 @@ bench: build need-postgres ## Compare HTTP ingest with pgbench at 1, 16 and 128 
 bench-quality: need-go need-postgres ## Measure what windows and searches know: ARGS='-locomo DIR -transcripts DIR -out docs/quality.md'
 	go run ./bench/quality $(ARGS)
 
+.PHONY: bench-compaction
+bench-compaction: build need-postgres ## Measure the compaction of a session of a million tokens; ARGS pass options
+	go run ./bench/compaction $(ARGS)
+
 .PHONY: bench-go
 bench-go: need-go need-postgres ## Run the Go benchmarks; PKG narrows them
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(ARGS) $(PKG)
