@@ -62,10 +62,10 @@ func start(ctx context.Context, binary string) (*program, error) {
 		return nil, err
 	}
 	// Postgres may run as another user, who has to get in.
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // an empty directory
+	if err := os.Chmod(dir, 0o755); err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, binary, "dev", "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--compact-timeout", "30m") //nolint:gosec // the program under test
+	cmd := exec.CommandContext(ctx, binary, "dev", "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--compact-timeout", "30m")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
