@@ -15,7 +15,7 @@ import (
 func (f *fold) facts(e *store.Logged, now *store.DerivedEvent) (wrong bool) {
 	m, err := message.Read(e.Body)
 	if err != nil {
-		f.note(false, "body", "seq %d cannot be read: %v", e.Seq, err)
+		f.notef(false, "body", "seq %d cannot be read: %v", e.Seq, err)
 		return false
 	}
 	want := m.Facts(tokens.Message)
@@ -27,7 +27,7 @@ func (f *fold) facts(e *store.Logged, now *store.DerivedEvent) (wrong bool) {
 	case bytes.Equal(plain[:], e.PayloadHash):
 		// What its own text says it is, it stays.
 	default:
-		f.note(false, "body", "seq %d is not the payload that was stored", e.Seq)
+		f.notef(false, "body", "seq %d is not the payload that was stored", e.Seq)
 		return false
 	}
 	if f.dialect == 0 {
@@ -44,7 +44,7 @@ func (f *fold) facts(e *store.Logged, now *store.DerivedEvent) (wrong bool) {
 	if e.ReaderVersion != message.ReaderVersion && e.FactsErr == nil {
 		f.recount[e.Seq] = int64(want.Tokens - got.Tokens)
 	}
-	f.note(true, "facts", "seq %d was not read as reader %d reads it", e.Seq, message.ReaderVersion)
+	f.notef(true, "facts", "seq %d was not read as reader %d reads it", e.Seq, message.ReaderVersion)
 	now.Facts, now.ReaderVersion = want, message.ReaderVersion
 	return true
 }
@@ -53,7 +53,7 @@ func (f *fold) facts(e *store.Logged, now *store.DerivedEvent) (wrong bool) {
 func (f *fold) summary(e *store.Logged) {
 	var b events.SummaryBody
 	if err := json.Unmarshal(e.Body, &b); err != nil {
-		f.note(false, "log", "summary %d: %v", e.Seq, err)
+		f.notef(false, "log", "summary %d: %v", e.Seq, err)
 		return
 	}
 	place := f.cur.Line.Place(e.Seq)
@@ -78,6 +78,6 @@ func (f *fold) superseded(e *store.Logged) {
 		}
 	}
 	if err != nil {
-		f.note(false, "log", "message.superseded %d: %v", e.Seq, err)
+		f.notef(false, "log", "message.superseded %d: %v", e.Seq, err)
 	}
 }

@@ -67,7 +67,7 @@ type fold struct {
 	derivable int
 }
 
-func (f *fold) note(derivable bool, what, format string, args ...any) {
+func (f *fold) notef(derivable bool, what, format string, args ...any) {
 	if derivable {
 		f.derivable++
 	}
@@ -125,7 +125,7 @@ func (r *runner) fold(ctx context.Context, v *store.Snapshot) (*fold, error) {
 func (f *fold) event(e *store.Logged) {
 	f.read++
 	if want := f.newest + 1; e.Seq != want {
-		f.note(false, "log", "seq %d follows %d: what was between is lost", e.Seq, f.newest)
+		f.notef(false, "log", "seq %d follows %d: what was between is lost", e.Seq, f.newest)
 	}
 	for int64(len(f.tree)) <= e.Seq {
 		f.tree = append(f.tree, node{})
@@ -134,13 +134,13 @@ func (f *fold) event(e *store.Logged) {
 	now := store.DerivedEvent{Seq: e.Seq, Epoch: f.cur.Epoch, Offset: e.Offset, ReaderVersion: e.ReaderVersion, Facts: e.Facts}
 	wrong := f.what&Facts != 0 && now.Epoch != e.Epoch
 	if wrong {
-		f.note(true, "log", "seq %d is of epoch %d, want %d", e.Seq, e.Epoch, now.Epoch)
+		f.notef(true, "log", "seq %d is of epoch %d, want %d", e.Seq, e.Epoch, now.Epoch)
 	}
 	switch {
 	case !e.Found:
-		f.note(false, "body", "seq %d: its body is lost", e.Seq)
+		f.notef(false, "body", "seq %d: its body is lost", e.Seq)
 	case !e.Intact:
-		f.note(false, "body", "seq %d: its body is not the one that was stored", e.Seq)
+		f.notef(false, "body", "seq %d: its body is not the one that was stored", e.Seq)
 	case e.Type == events.MessageAppended:
 		wrong = f.facts(e, &now) || wrong
 	case e.Type == events.SummaryCreated:
@@ -186,7 +186,7 @@ func steps(e *store.Logged) bool {
 func (f *fold) place(e *store.Logged, now *store.DerivedEvent) (wrong bool) {
 	if e.Type != events.MessageAppended {
 		if f.what&Facts != 0 && f.behind > 0 && f.leafSure && e.Offset != f.leafOffset {
-			f.note(true, "offset", "seq %d is at %d tokens, want %d", e.Seq, e.Offset, f.leafOffset)
+			f.notef(true, "offset", "seq %d is at %d tokens, want %d", e.Seq, e.Offset, f.leafOffset)
 			now.Offset, wrong = f.leafOffset, true
 		}
 		return wrong
@@ -211,7 +211,7 @@ func (f *fold) place(e *store.Logged, now *store.DerivedEvent) (wrong bool) {
 		n.offset = e.Offset
 	}
 	if n.offset != e.Offset {
-		f.note(true, "offset", "seq %d is at %d tokens, want %d", e.Seq, e.Offset, n.offset)
+		f.notef(true, "offset", "seq %d is at %d tokens, want %d", e.Seq, e.Offset, n.offset)
 		now.Offset, wrong = n.offset, true
 	}
 	f.tree[e.Seq] = n
@@ -223,7 +223,7 @@ func (f *fold) place(e *store.Logged, now *store.DerivedEvent) (wrong bool) {
 func (f *fold) dropStates(before int64) {
 	for ; f.at < len(f.states) && f.states[f.at].AsOf < before; f.at++ {
 		if f.what&States != 0 {
-			f.note(true, "state", "as of seq %d, where no epoch begins", f.states[f.at].AsOf)
+			f.notef(true, "state", "as of seq %d, where no epoch begins", f.states[f.at].AsOf)
 			f.drop = append(f.drop, f.states[f.at].AsOf)
 		}
 	}

@@ -44,7 +44,7 @@ func (f *fold) checkRow() {
 		{"dialect", "dialect", int64(f.row.Dialect), int64(want.Dialect)},
 	} {
 		if c.got != c.want {
-			f.note(true, c.what, "%s %d, want %d", c.name, c.got, c.want)
+			f.notef(true, c.what, "%s %d, want %d", c.name, c.got, c.want)
 			f.newRow = &want
 		}
 	}
@@ -67,13 +67,13 @@ func (f *fold) checkDebt(ctx context.Context, v *store.Snapshot, s Store) error 
 	want, should := s.Owing(row)
 	switch {
 	case owes && owed.Epoch > row.Epoch:
-		f.note(true, "debt", "of epoch %d, the session is in %d", owed.Epoch, row.Epoch)
+		f.notef(true, "debt", "of epoch %d, the session is in %d", owed.Epoch, row.Epoch)
 		if !should {
 			want = store.Debt{}
 		}
 		f.debt = &want
 	case !owes && should && f.turned:
-		f.note(true, "debt", "of %d tokens is missing", want.Tokens)
+		f.notef(true, "debt", "of %d tokens is missing", want.Tokens)
 		f.debt = &want
 	}
 	return nil
@@ -92,13 +92,13 @@ func (f *fold) checkKeys(ctx context.Context, v *store.Snapshot) error {
 		row := k.KeyRow
 		switch {
 		case k.Only > 0:
-			f.note(true, "key", "of kind %d names seq %d, its payload is that of seq %d", k.Kind, k.Seq, k.Only)
+			f.notef(true, "key", "of kind %d names seq %d, its payload is that of seq %d", k.Kind, k.Seq, k.Only)
 			row.Seq = k.Only
 		case k.EventHash != nil:
-			f.note(true, "key", "of kind %d names seq %d with another payload", k.Kind, k.Seq)
+			f.notef(true, "key", "of kind %d names seq %d with another payload", k.Kind, k.Seq)
 			row.Hash = k.EventHash
 		default:
-			f.note(false, "key", "of kind %d names seq %d, which is lost", k.Kind, k.Seq)
+			f.notef(false, "key", "of kind %d names seq %d, which is lost", k.Kind, k.Seq)
 			continue
 		}
 		f.keys = append(f.keys, row)
@@ -110,10 +110,10 @@ func (f *fold) checkKeys(ctx context.Context, v *store.Snapshot) error {
 	for i := range turns {
 		var b events.TurnCommittedBody
 		if err := json.Unmarshal(turns[i].Body, &b); err != nil || b.AdvancementKey == "" {
-			f.note(false, "key", "the turn committed at seq %d does not tell its key", turns[i].Seq)
+			f.notef(false, "key", "the turn committed at seq %d does not tell its key", turns[i].Seq)
 			continue
 		}
-		f.note(true, "key", "the turn committed at seq %d has none", turns[i].Seq)
+		f.notef(true, "key", "the turn committed at seq %d has none", turns[i].Seq)
 		f.newKeys = append(f.newKeys, store.KeyRow{
 			Key: store.Key{Kind: store.TurnKey, Value: []byte(b.AdvancementKey)}, Seq: turns[i].Seq, Hash: turns[i].PayloadHash,
 		})

@@ -27,26 +27,24 @@ func (f *fold) step(e *store.Logged) {
 		why = f.disagrees(e, stored, want)
 	}
 	before := f.cur
-	switch {
-	case why == "":
+	if why == "" {
 		f.cur, f.sure = f.recounted(stored.State), true
 		if f.cur.FloorOffset != stored.FloorOffset && f.what&States != 0 {
-			f.note(true, "state", "as of seq %d counts as an older reader did", e.Seq)
+			f.notef(true, "state", "as of seq %d counts as an older reader did", e.Seq)
 			f.put = append(f.put, store.RecordedState{AsOf: e.Seq, State: f.cur})
 		}
-	default:
+	} else {
 		next, err := f.derive(e)
 		next.Epoch = want
 		f.cur, f.sure = next, err == nil
-		if f.what&States == 0 {
-			break
+		switch {
+		case f.what&States == 0:
+		case err != nil:
+			f.notef(false, "state", "as of seq %d: %s; the log does not tell it: %v", e.Seq, why, err)
+		default:
+			f.notef(true, "state", "as of seq %d: %s", e.Seq, why)
+			f.put = append(f.put, store.RecordedState{AsOf: e.Seq, State: next})
 		}
-		if err != nil {
-			f.note(false, "state", "as of seq %d: %s; the log does not tell it: %v", e.Seq, why, err)
-			break
-		}
-		f.note(true, "state", "as of seq %d: %s", e.Seq, why)
-		f.put = append(f.put, store.RecordedState{AsOf: e.Seq, State: next})
 	}
 	if e.Type == events.Forked {
 		f.start = f.cur
