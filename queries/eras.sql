@@ -36,7 +36,7 @@ UPDATE tenant_usage SET xid = '0'::xid8, position = 0, bytes = 0;
 
 -- name: RestartSearch :exec
 -- What is indexed stays findable; reading on from the beginning finds it known.
-UPDATE search_cursors SET xid = '0'::xid8, position = 0, claimed_until = '-infinity';
+UPDATE search_cursors SET xid = '0'::xid8, position = @position, claimed_until = '-infinity';
 
 -- name: ResumSearch :exec
 UPDATE search_sessions SET seq = 0, parts = 0, length = 0;

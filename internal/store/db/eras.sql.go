@@ -159,14 +159,18 @@ func (q *Queries) RecountUsage(ctx context.Context) error {
 }
 
 const restartSearch = `-- name: RestartSearch :exec
-UPDATE search_cursors SET xid = '0'::xid8, position = 0, claimed_until = '-infinity'
+UPDATE search_cursors SET xid = '0'::xid8, position = $1, claimed_until = '-infinity'
 `
+
+type RestartSearchParams struct {
+	Position int64
+}
 
 // What is indexed stays findable; reading on from the beginning finds it known.
 //
-//	UPDATE search_cursors SET xid = '0'::xid8, position = 0, claimed_until = '-infinity'
-func (q *Queries) RestartSearch(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, restartSearch)
+//	UPDATE search_cursors SET xid = '0'::xid8, position = $1, claimed_until = '-infinity'
+func (q *Queries) RestartSearch(ctx context.Context, arg RestartSearchParams) error {
+	_, err := q.db.Exec(ctx, restartSearch, arg.Position)
 	return err
 }
 
