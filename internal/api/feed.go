@@ -64,7 +64,7 @@ func decodeCursor(field, s string) (store.Cursor, error) {
 		fields = append([]*uint64{&era}, fields...)
 	}
 	for _, f := range fields {
-		n := 0
+		var n int
 		if *f, n = binary.Uvarint(rest); n <= 0 {
 			return store.Cursor{}, bad
 		}
