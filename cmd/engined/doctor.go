@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -37,14 +38,28 @@ func (c *cli) doctor() *cobra.Command {
 			"",
 			"With --verify it folds the log of every session instead, while nodes go on serving, and compares heads, offsets,",
 			"recorded states, the facts of messages, bodies, keys and debts. It tells each difference and changes nothing.",
+			"",
+			"With --fix it opens a new era of the feed first, if the database was restored into another cluster: what is in the",
+			"log comes first, in its order, readers with an older cursor are told to start anew. Appends go on meanwhile.",
+			"--new-era does so in any case; after a recovery that went back in time.",
 		),
 	}
 	asJSON := jsonFlag(cmd)
 	all := cmd.Flags().Bool("verify", false, "fold every session's log and compare what is stored beside it; reads everything")
+	fix := cmd.Flags().Bool("fix", false, "open a new era of the feed where the database is in another cluster")
+	newEra := cmd.Flags().Bool("new-era", false, "with --fix: open a new era in any case")
 	scope := config.General | config.Database | config.Bus | config.Client
 	return c.command(cmd, scope, nil, func(ctx context.Context, cfg config.Config, _ []string) error {
 		if *all {
 			return c.verify(ctx, cfg, *asJSON)
+		}
+		if *newEra && !*fix {
+			return usageError{errors.New("--new-era goes with --fix")}
+		}
+		if *fix {
+			if err := c.fixFeed(ctx, cfg, *newEra); err != nil {
+				return err
+			}
 		}
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
@@ -178,7 +193,7 @@ func checkPostgres(ctx context.Context, cfg config.Config) []check {
 	if !schema.OK {
 		return []check{pg, schema}
 	}
-	return []check{pg, schema, checkDebts(ctx, s)}
+	return []check{pg, schema, checkFeed(ctx, s), checkDebts(ctx, s)}
 }
 
 func checkSchema(ctx context.Context, cfg config.Config) check {

@@ -20,7 +20,8 @@ type FeedPage struct {
 func feedOperations() []*operation {
 	after := queryParam{name: "after", in: "query", doc: "A cursor from an earlier answer; absent, the beginning."}
 	page := get("/v1/feed", "listFeed", tagFeed, "Read the tenant's events", serveFeed)
-	page.description = "In an order that never passes an event by; within a session always in seq order. The cursor is opaque."
+	page.description = "In an order that never passes an event by; within a session always in seq order. The cursor is opaque. " +
+		"After the database was restored elsewhere older cursors are 410: start anew without one."
 	page.answer, page.query = of[FeedPage](), []queryParam{after, limitParam()}
 
 	live := get("/v1/feed/stream", "streamFeed", tagFeed, "Follow the tenant's events", serveFeedStream)
@@ -30,11 +31,18 @@ func feedOperations() []*operation {
 	return []*operation{page, live}
 }
 
-// cursorVersion is a cursor's first byte; another layout takes another one.
-const cursorVersion = 1
+// A cursor's first byte tells its layout: places of the first era name no era.
+const (
+	cursorFirst = 1
+	cursorEra   = 2
+)
 
 func encodeCursor(c store.Cursor) string {
-	b := append(make([]byte, 0, 24), cursorVersion)
+	b := append(make([]byte, 0, 32), cursorFirst)
+	if c.Era > 1 {
+		b[0] = cursorEra
+		b = binary.AppendUvarint(b, uint64(c.Era))
+	}
 	b = binary.AppendUvarint(b, c.XID)
 	b = binary.AppendUvarint(b, uint64(c.Position))
 	return base64.RawURLEncoding.EncodeToString(b)
@@ -47,18 +55,26 @@ func decodeCursor(field, s string) (store.Cursor, error) {
 	}
 	bad := &contextengine.InvalidError{Field: field, Reason: "is no cursor of this feed"}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
-	if err != nil || len(b) == 0 || b[0] != cursorVersion {
+	if err != nil || len(b) == 0 || b[0] != cursorFirst && b[0] != cursorEra {
 		return store.Cursor{}, bad
 	}
-	xid, n := binary.Uvarint(b[1:])
-	if n <= 0 {
+	era, rest := uint64(1), b[1:]
+	fields := []*uint64{new(uint64), new(uint64)}
+	if b[0] == cursorEra {
+		fields = append([]*uint64{&era}, fields...)
+	}
+	for _, f := range fields {
+		var n int
+		if *f, n = binary.Uvarint(rest); n <= 0 {
+			return store.Cursor{}, bad
+		}
+		rest = rest[n:]
+	}
+	place := fields[len(fields)-2:]
+	if len(rest) > 0 || int64(*place[1]) < 0 || int64(era) < 1 {
 		return store.Cursor{}, bad
 	}
-	position, m := binary.Uvarint(b[1+n:])
-	if m <= 0 || 1+n+m != len(b) || int64(position) < 0 {
-		return store.Cursor{}, bad
-	}
-	c := store.Cursor{XID: xid, Position: int64(position)}
+	c := store.Cursor{Era: int64(era), XID: *place[0], Position: int64(*place[1])}
 	if encodeCursor(c) != s {
 		return store.Cursor{}, bad
 	}

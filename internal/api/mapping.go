@@ -39,6 +39,10 @@ func problemOf(err error) *Problem {
 		return kindNothingToUndo.problem("the session has no compaction that could be undone")
 	case errors.Is(err, store.ErrLeaseStale):
 		return kindLease.problem("the lease token is wrong or expired").field("leaseToken")
+	case errors.Is(err, store.ErrFeedEra):
+		return kindFeedEra.problem("the feed began anew, since the database was restored or moved: start again without a cursor; events keep their sessions and seqs").field("after")
+	case errors.Is(err, store.ErrFeedClosed):
+		return kindFeedClosed.problem("the database was restored into another cluster or moved to one; engined doctor --fix opens the feed again").retry(30)
 	case errors.Is(err, store.ErrUnavailable):
 		return kindUnavailable.problem("the database does not answer; a write with an idempotency key can be repeated safely").retry(2)
 	case errors.Is(err, store.ErrTooBusy):

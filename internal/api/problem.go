@@ -35,6 +35,8 @@ var (
 	kindExists        = kind{"session-exists", http.StatusConflict, "The key has a session already"}
 	kindBegan         = kind{"subagent-began", http.StatusConflict, "The sub-agent has begun"}
 	kindNothingToUndo = kind{"nothing-to-undo", http.StatusConflict, "No compaction to undo"}
+	kindFeedEra       = kind{"feed-era", http.StatusGone, "The cursor is of an earlier era of the feed"}
+	kindFeedClosed    = kind{"feed-closed", http.StatusServiceUnavailable, "The feed is closed"}
 	kindStaleHead     = kind{"stale-head", http.StatusPreconditionFailed, "The session has moved on"}
 	kindTooLarge      = kind{"too-large", http.StatusRequestEntityTooLarge, "Over a stated limit"}
 	kindMedia         = kind{"unsupported-media-type", http.StatusUnsupportedMediaType, "The body's encoding is not supported"}
@@ -52,8 +54,8 @@ var (
 func kinds() []kind {
 	return []kind{
 		kindMalformed, kindUnauthorized, kindForbidden, kindNotFound, kindUnknown, kindMethod, kindSlowBody,
-		kindIdempotency, kindEpoch, kindErased, kindLeaseHeld, kindLease, kindExists, kindBegan, kindNothingToUndo, kindStaleHead, kindTooLarge, kindMedia,
-		kindValidation, kindRate, kindTenantLimit, kindInternal, kindEngineFailed, kindUnavailable, kindBusy, kindNotReady, kindDeadline,
+		kindIdempotency, kindEpoch, kindErased, kindLeaseHeld, kindLease, kindExists, kindBegan, kindNothingToUndo, kindFeedEra, kindStaleHead, kindTooLarge, kindMedia,
+		kindValidation, kindRate, kindTenantLimit, kindInternal, kindEngineFailed, kindUnavailable, kindBusy, kindNotReady, kindFeedClosed, kindDeadline,
 	}
 }
 

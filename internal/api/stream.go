@@ -140,7 +140,7 @@ func (c *call) pass(read reader, out *sse) (more bool, err error) {
 	switch {
 	case c.ctx.Err() != nil:
 		return false, nil
-	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrFeedClosed), errors.Is(err, context.DeadlineExceeded):
 		return false, nil
 	case err != nil:
 		return false, err

@@ -31,7 +31,7 @@ type rule struct {
 var rules = []rule{
 	{
 		name: "Postgres", from: []string{"./"},
-		except: []string{"./internal/store", "./internal/testdb", "./internal/devpg", "./bench"},
+		except: []string{"./internal/store", "./internal/testdb", "./internal/devpg", "./internal/verify/verifytest", "./bench"},
 		not:    []string{"github.com/jackc/pgx", "github.com/pressly/goose", "database/sql"},
 		why:    "only store speaks to Postgres (and devpg and testdb, which run one); others declare the interface they need",
 	},

@@ -118,6 +118,8 @@ const (
 	Dev
 	// Keeping options say how long sessions are kept.
 	Keeping
+	// Owing options say when a session owes a compaction.
+	Owing
 	// Client options belong to commands that talk to a node.
 	Client
 )

@@ -97,7 +97,7 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return list(&c.EngineTimeoutList, "durations", checkTimeout) },
 		},
 		{
-			Name: "default-token-budget", Default: "128000", Scope: Node | Working,
+			Name: "default-token-budget", Default: "128000", Scope: Node | Working | Owing,
 			Usage: "token budget of sessions whose host never told one",
 			bind:  func(c *Config) Value { return count(&c.DefaultTokenBudget, 1, math.MaxInt32) },
 		},
@@ -282,7 +282,7 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return period(&c.RetentionIdle) },
 		},
 		{
-			Name: "compaction-threshold", Default: "0.75", Scope: Node | Working,
+			Name: "compaction-threshold", Default: "0.75", Scope: Node | Working | Owing,
 			Usage: "part of the budget above which a session owes a compaction",
 			bind:  func(c *Config) Value { return share(&c.CompactionThreshold) },
 		},

@@ -16,6 +16,8 @@ import (
 
 // Cursor is a place in the gap-safe order. The zero value is the beginning.
 type Cursor struct {
+	// Era is whose order it is; 0 for the reader's own that is of no other.
+	Era      int64
 	XID      uint64
 	Position int64
 }
@@ -30,8 +32,13 @@ type FeedEvent struct {
 
 // FeedWithin reads a tenant's events after a cursor, bounded in bytes as
 // EventsWithin is. It shows only transactions that every later reader sees
-// too, so a cursor never passes an event by.
+// too, so a cursor never passes an event by. It is ErrFeedEra for a cursor of
+// another era, and ErrFeedClosed where no order is safe.
 func (s *Store) FeedWithin(ctx context.Context, tenant string, after Cursor, limit int, maxBytes int64) ([]FeedEvent, error) {
+	era, err := s.eraOf(ctx, after)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := s.q.FeedAfter(ctx, db.FeedAfterParams{
 		TenantID: tenant, AfterXid: xid(after.XID), AfterPosition: after.Position, MaxRows: int32(limit), MaxBytes: max(maxBytes, 1),
 	})
@@ -45,7 +52,7 @@ func (s *Store) FeedWithin(ctx context.Context, tenant string, after Cursor, lim
 			return nil, err
 		}
 		out[i] = FeedEvent{
-			Cursor: Cursor{XID: r.Xid.Uint64, Position: r.Position}, SessionKey: r.SessionKey, SID: r.SID,
+			Cursor: Cursor{Era: era, XID: r.Xid.Uint64, Position: r.Position}, SessionKey: r.SessionKey, SID: r.SID,
 			Event: events.Event{
 				Seq: r.Seq, Type: events.Type(r.Type), ParentSeq: r.ParentSeq, Epoch: r.Epoch, Gateway: r.Gateway,
 				HostSessionID: r.HostSessionID, Body: r.Body, RecordedAt: r.RecordedAt, Facts: facts,
@@ -64,8 +71,16 @@ type Notice struct {
 	Type       events.Type
 }
 
-// Notices reads turn and epoch events of all tenants after a cursor.
+// Notices reads turn and epoch events of all tenants after a cursor; none where
+// the feed is closed. A cursor of another era is ErrFeedEra.
 func (s *Store) Notices(ctx context.Context, after Cursor, limit int) ([]Notice, error) {
+	era, err := s.eraOf(ctx, after)
+	if errors.Is(err, ErrFeedClosed) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
 	rows, err := s.q.NoticesAfter(ctx, db.NoticesAfterParams{
 		AfterXid: xid(after.XID), AfterPosition: after.Position, MaxRows: int32(limit),
 	})
@@ -75,28 +90,35 @@ func (s *Store) Notices(ctx context.Context, after Cursor, limit int) ([]Notice,
 	out := make([]Notice, len(rows))
 	for i, r := range rows {
 		out[i] = Notice{
-			Cursor: Cursor{XID: r.Xid.Uint64, Position: r.Position}, Tenant: r.TenantID, SID: r.SID,
+			Cursor: Cursor{Era: era, XID: r.Xid.Uint64, Position: r.Position}, Tenant: r.TenantID, SID: r.SID,
 			Seq: r.Seq, Epoch: r.Epoch, Type: events.Type(r.Type),
 		}
 	}
 	return out, nil
 }
 
-// Checkpoint reads how far a named reader has come.
+// Checkpoint reads how far a named reader has come in the present era.
 func (s *Store) Checkpoint(ctx context.Context, name string) (Cursor, error) {
-	r, err := s.q.Checkpoint(ctx, db.CheckpointParams{Name: name})
+	era, err := s.era(ctx)
+	if errors.Is(err, ErrFeedClosed) {
+		return Cursor{}, nil
+	}
+	if err != nil {
+		return Cursor{}, err
+	}
+	r, err := s.q.Checkpoint(ctx, db.CheckpointParams{Name: inEra(name, era)})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Cursor{}, nil
 	}
 	if err != nil {
 		return Cursor{}, readErr("checkpoint", err)
 	}
-	return Cursor{XID: r.Xid.Uint64, Position: r.Position}, nil
+	return Cursor{Era: era, XID: r.Xid.Uint64, Position: r.Position}, nil
 }
 
 // SaveCheckpoint moves a named reader forward, never back.
 func (s *Store) SaveCheckpoint(ctx context.Context, name string, c Cursor) error {
-	err := s.q.SaveCheckpoint(ctx, db.SaveCheckpointParams{Name: name, Xid: xid(c.XID), Position: c.Position})
+	err := s.q.SaveCheckpoint(ctx, db.SaveCheckpointParams{Name: inEra(name, c.Era), Xid: xid(c.XID), Position: c.Position})
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", errUnavailable(err))
 	}

@@ -21,6 +21,9 @@ var ErrSearchMoved = errors.New("search: the index has moved on")
 // SearchBehind lists tenants whose log is ahead of their index and that nobody
 // works on, the longest waiting first.
 func (s *Store) SearchBehind(ctx context.Context, limit int) ([]string, error) {
+	if _, err := s.era(ctx); errors.Is(err, ErrFeedClosed) {
+		return nil, nil
+	}
 	out, err := s.q.SearchBehind(ctx, db.SearchBehindParams{MaxRows: int32(limit)})
 	if err != nil {
 		return nil, readErr("search", err)
@@ -32,6 +35,9 @@ func (s *Store) SearchBehind(ctx context.Context, limit int) ([]string, error) {
 // is false when another one has it. The claim saves work twice done; what is
 // right does not depend on it.
 func (s *Store) SearchClaim(ctx context.Context, tenant string, lease time.Duration) (at Cursor, ok bool, err error) {
+	if _, err := s.era(ctx); errors.Is(err, ErrFeedClosed) {
+		return Cursor{}, false, nil // there is nothing that could be read
+	}
 	rows, err := s.q.SearchClaim(ctx, db.SearchClaimParams{TenantID: tenant, Seconds: lease.Seconds()})
 	if err != nil || len(rows) == 0 {
 		return Cursor{}, false, errUnavailable(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -157,4 +158,18 @@ func (v *Snapshot) Debt(ctx context.Context) (epoch int64, ok bool, err error) {
 		return 0, false, readErr("debt", err)
 	}
 	return d.Epoch, true, nil
+}
+
+// Linked reports whether a transcript has named events of the session.
+func (v *Snapshot) Linked(ctx context.Context) (bool, error) {
+	_, err := v.q.NewestOfType(ctx, db.NewestOfTypeParams{
+		TenantID: v.id.Tenant, SID: v.id.SID, Type: int16(events.IdentityLinked), Upto: math.MaxInt64,
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, readErr("links", err)
+	}
+	return true, nil
 }

@@ -70,6 +70,7 @@ type Store struct {
 	q     *db.Queries
 	log   *slog.Logger
 	lanes []*lane
+	eras  eraGate
 }
 
 // Open connects. It does not migrate; see Migrate.
@@ -94,11 +95,17 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	} else {
 		pc.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
+	s := &Store{cfg: cfg, log: cfg.Log.With("component", "store")}
+	// A new connection may lead to another cluster.
+	pc.AfterConnect = func(context.Context, *pgx.Conn) error {
+		s.eras.forget()
+		return nil
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, fmt.Errorf("database pool: %w", err)
 	}
-	s := &Store{cfg: cfg, pool: pool, q: db.New(pool), log: cfg.Log.With("component", "store")}
+	s.pool, s.q = pool, db.New(pool)
 	s.lanes = newLanes(s, cfg.Lanes)
 	if err := s.Ping(ctx); err != nil {
 		pool.Close()

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 
 	"github.com/engined/engined/internal/bus"
 	"github.com/engined/engined/internal/events"
@@ -34,6 +35,10 @@ func (r *relay) once(ctx context.Context) (more bool, err error) {
 		r.at = saved
 	}
 	page, err := r.cfg.Debts.Notices(ctx, r.at, relayPage)
+	if errors.Is(err, store.ErrFeedEra) {
+		r.at = store.Cursor{} // a new era has its own order
+		return true, nil
+	}
 	if err != nil || len(page) == 0 {
 		return false, err
 	}
@@ -57,5 +62,8 @@ func (r *relay) once(ctx context.Context) (more bool, err error) {
 }
 
 func after(a, b store.Cursor) bool {
+	if a.Era != b.Era {
+		return a.Era > b.Era
+	}
 	return a.XID > b.XID || a.XID == b.XID && a.Position > b.Position
 }
