@@ -32,7 +32,7 @@ type FeedEvent struct {
 // EventsWithin is. It shows only transactions that every later reader sees
 // too, so a cursor never passes an event by.
 func (s *Store) FeedWithin(ctx context.Context, tenant string, after Cursor, limit int, maxBytes int64) ([]FeedEvent, error) {
-	rows, err := s.q.FeedAfter(ctx, db.FeedAfterParams{
+	rows, err := s.of(tenant).FeedAfter(ctx, db.FeedAfterParams{
 		TenantID: tenant, AfterXid: xid(after.XID), AfterPosition: after.Position, MaxRows: int32(limit), MaxBytes: max(maxBytes, 1),
 	})
 	if err != nil {
@@ -66,7 +66,7 @@ type Notice struct {
 
 // Notices reads turn and epoch events of all tenants after a cursor.
 func (s *Store) Notices(ctx context.Context, after Cursor, limit int) ([]Notice, error) {
-	rows, err := s.q.NoticesAfter(ctx, db.NoticesAfterParams{
+	rows, err := s.everyone.NoticesAfter(ctx, db.NoticesAfterParams{
 		AfterXid: xid(after.XID), AfterPosition: after.Position, MaxRows: int32(limit),
 	})
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Store) Notices(ctx context.Context, after Cursor, limit int) ([]Notice,
 
 // Checkpoint reads how far a named reader has come.
 func (s *Store) Checkpoint(ctx context.Context, name string) (Cursor, error) {
-	r, err := s.q.Checkpoint(ctx, db.CheckpointParams{Name: name})
+	r, err := s.everyone.Checkpoint(ctx, db.CheckpointParams{Name: name})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Cursor{}, nil
 	}
@@ -96,7 +96,7 @@ func (s *Store) Checkpoint(ctx context.Context, name string) (Cursor, error) {
 
 // SaveCheckpoint moves a named reader forward, never back.
 func (s *Store) SaveCheckpoint(ctx context.Context, name string, c Cursor) error {
-	err := s.q.SaveCheckpoint(ctx, db.SaveCheckpointParams{Name: name, Xid: xid(c.XID), Position: c.Position})
+	err := s.everyone.SaveCheckpoint(ctx, db.SaveCheckpointParams{Name: name, Xid: xid(c.XID), Position: c.Position})
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", errUnavailable(err))
 	}
@@ -130,7 +130,7 @@ func (s *Store) RecordAnswers(ctx context.Context, answers []Answer) error {
 		p.Tokens = append(p.Tokens, int32(a.Tokens))
 		p.AnsweredAt = append(p.AnsweredAt, a.At)
 	}
-	if err := s.q.RecordAnswers(ctx, p); err != nil {
+	if err := s.everyone.RecordAnswers(ctx, p); err != nil {
 		return fmt.Errorf("window answers: %w", errUnavailable(err))
 	}
 	return nil

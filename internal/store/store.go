@@ -24,6 +24,9 @@ type Config struct {
 	StatementTimeout time.Duration
 	// PgBouncer switches prepared statements off, for transaction pooling.
 	PgBouncer bool
+	// RowSecurity has Postgres hold queries about a tenant to its rows; see
+	// CanSecureRows.
+	RowSecurity bool
 	// DefaultBudget is the token budget of sessions that never reported one.
 	DefaultBudget int64
 	// DebtMilli is the share of the budget, in thousandths, above which a
@@ -65,11 +68,12 @@ func (c Config) withDefaults() Config {
 
 // Store is a pool of connections and the lanes that group appends.
 type Store struct {
-	cfg   Config
-	pool  *pgxpool.Pool
-	q     *db.Queries
-	log   *slog.Logger
-	lanes []*lane
+	cfg  Config
+	pool *pgxpool.Pool
+	// everyone runs queries of all tenants; of and within those of one.
+	everyone *db.Queries
+	log      *slog.Logger
+	lanes    []*lane
 }
 
 // Open connects. It does not migrate; see Migrate.
@@ -98,7 +102,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("database pool: %w", err)
 	}
-	s := &Store{cfg: cfg, pool: pool, q: db.New(pool), log: cfg.Log.With("component", "store")}
+	s := &Store{cfg: cfg, pool: pool, everyone: db.New(pool), log: cfg.Log.With("component", "store")}
 	s.lanes = newLanes(s, cfg.Lanes)
 	if err := s.Ping(ctx); err != nil {
 		pool.Close()
