@@ -96,7 +96,10 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		params["jit"] = "off"
 		params["plan_cache_mode"] = "force_generic_plan"
 	} else {
-		pc.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+		// Types of parameters are asked for once and remembered here; what is sent
+		// needs nothing of the connection it comes to. Guessing the types instead
+		// fails on arrays of uuids.
+		pc.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
