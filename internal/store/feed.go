@@ -139,7 +139,7 @@ func (s *Store) RecordAnswers(ctx context.Context, answers []Answer) error {
 // AnswersAt reads what was answered when a session's head was at a seq, newest
 // first. Answers are recorded in batches: the newest second may be missing.
 func (s *Store) AnswersAt(ctx context.Context, tenant string, sid uuid.UUID, head int64, limit int) ([]Answer, error) {
-	rows, err := s.q.AnswersAt(ctx, db.AnswersAtParams{TenantID: tenant, SID: sid, Head: head, MaxRows: int32(limit)})
+	rows, err := s.of(tenant).AnswersAt(ctx, db.AnswersAtParams{TenantID: tenant, SID: sid, Head: head, MaxRows: int32(limit)})
 	if err != nil {
 		return nil, readErr("window answers", err)
 	}

@@ -502,7 +502,7 @@ func (s *Store) LaneCursor(ctx context.Context, tenant, key string, l Lane) (cur
 // EntryID is the host entry that a message is; empty where no transcript has
 // named it.
 func (s *Store) EntryID(ctx context.Context, tenant string, sid uuid.UUID, seq int64) (string, error) {
-	key, err := s.q.EntryKeyOf(ctx, db.EntryKeyOfParams{TenantID: tenant, SID: sid, Seq: seq})
+	key, err := s.of(tenant).EntryKeyOf(ctx, db.EntryKeyOfParams{TenantID: tenant, SID: sid, Seq: seq})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", nil
 	}
