@@ -266,7 +266,7 @@ func (s *Store) SearchNeighbours(ctx context.Context, tenant string, found []Sea
 	for i := range found {
 		p.Sids[i], p.Seqs[i] = found[i].SID, found[i].Seq
 	}
-	rows, err := s.q.SearchNeighbours(ctx, p)
+	rows, err := s.of(tenant).SearchNeighbours(ctx, p)
 	if err != nil {
 		return nil, readErr("search", err)
 	}
