@@ -35,7 +35,7 @@ func (e FeedEra) Open() bool { return e.Cluster == e.Here || e.Cluster == "" || 
 
 // FeedEra reads it.
 func (s *Store) FeedEra(ctx context.Context) (FeedEra, error) {
-	r, err := s.q.FeedEra(ctx)
+	r, err := s.everyone.FeedEra(ctx)
 	if err != nil {
 		return FeedEra{}, fmt.Errorf("feed: %w", errUnavailable(err))
 	}
@@ -118,7 +118,7 @@ const agePage = 5000
 func (s *Store) OpenEra(ctx context.Context, tell func(sessions int64)) (FeedEra, error) {
 	var newest int64
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		q := s.q.WithTx(tx)
+		q := s.everyone.WithTx(tx)
 		// Behind this lock no position is given out that is not committed.
 		if err := q.LockEvents(ctx); err != nil {
 			return err
@@ -134,7 +134,7 @@ func (s *Store) OpenEra(ctx context.Context, tell func(sessions int64)) (FeedEra
 		return FeedEra{}, fmt.Errorf("feed: %w", errUnavailable(err))
 	}
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		q := s.q.WithTx(tx)
+		q := s.everyone.WithTx(tx)
 		if err := q.LockEras(ctx); err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func (s *Store) ageEvents(ctx context.Context, newest int64, tell func(int64)) e
 				return err
 			}
 			for from := int64(0); from < cur.Head; from += agePage {
-				_, err := s.q.AgeEvents(ctx, db.AgeEventsParams{TenantID: id.Tenant, SID: id.SID, After: from, Upto: from + agePage, Newest: newest})
+				_, err := s.everyone.AgeEvents(ctx, db.AgeEventsParams{TenantID: id.Tenant, SID: id.SID, After: from, Upto: from + agePage, Newest: newest})
 				if err != nil {
 					return err
 				}
