@@ -37,7 +37,7 @@ func Launch(t testing.TB, name string, args ...string) *Process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Process{Name: name, Args: args, cmd: exec.Command(path, args...), Out: newOutput(), Done: make(chan struct{})}
+	p := &Process{Name: name, Args: args, cmd: exec.Command(path, args...), Out: NewOutput(), Done: make(chan struct{})}
 	p.cmd.Env = cleanEnv()
 	p.cmd.Stdout, p.cmd.Stderr = p.Out, p.Out
 	p.cmd.WaitDelay = time.Second
@@ -151,7 +151,8 @@ type Output struct {
 	more chan struct{}
 }
 
-func newOutput() *Output { return &Output{more: make(chan struct{}, 1)} }
+// NewOutput makes an empty one.
+func NewOutput() *Output { return &Output{more: make(chan struct{}, 1)} }
 
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
