@@ -34,11 +34,15 @@ type cluster struct {
 	natsWay *tcpproxy.Proxy
 	nodes   []*member
 	workers []*member
+	// current is the fault that is being injected; missed counts those that found
+	// nothing to break.
+	current int
+	missed  map[int]int
 }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{pg: newPostgres(t), nats: newNATS(t)}
+	c := &cluster{missed: make(map[int]int), pg: newPostgres(t), nats: newNATS(t)}
 	c.natsWay = front(t, c.nats.address)
 	for i := range nodeCount {
 		m := &member{pg: c.proxy(t)}

@@ -101,16 +101,16 @@ var faults = []fault{
 		return func() { m.Signal(t, syscall.SIGCONT) }
 	}},
 	{"the reply of an append's commit is lost", "node's Postgres", func(_ *testing.T, c *cluster, r *rand.Rand) func() {
-		return trap(one(c.nodes, r).pg, pgproxy.After, "-- name: AppendEvents")
+		return trap(c, one(c.nodes, r).pg, pgproxy.After, "-- name: AppendEvents")
 	}},
 	{"an append is lost on its way", "node's Postgres", func(_ *testing.T, c *cluster, r *rand.Rand) func() {
-		return trap(one(c.nodes, r).pg, pgproxy.Before, "-- name: AppendEvents")
+		return trap(c, one(c.nodes, r).pg, pgproxy.Before, "-- name: AppendEvents")
 	}},
 	{"the reply of a compaction's commit is lost", "worker's Postgres", func(_ *testing.T, c *cluster, r *rand.Rand) func() {
-		return trap(one(c.workers, r).pg, pgproxy.After, "commit")
+		return trap(c, one(c.workers, r).pg, pgproxy.After, "commit")
 	}},
 	{"a compaction is cut off within its commit", "worker's Postgres", func(_ *testing.T, c *cluster, r *rand.Rand) func() {
-		return trap(one(c.workers, r).pg, pgproxy.After, "-- name: LockSession")
+		return trap(c, one(c.workers, r).pg, pgproxy.After, "-- name: LockSession")
 	}},
 	{"connections to Postgres are cut", "node's Postgres", func(_ *testing.T, c *cluster, r *rand.Rand) func() {
 		m := one(c.members(), r)
@@ -125,7 +125,12 @@ var faults = []fault{
 	{"answers to clients are lost", "front", func(_ *testing.T, c *cluster, r *rand.Rand) func() {
 		m := one(c.nodes, r)
 		m.front.DropAnswers(8)
-		return func() { m.front.DropAnswers(0) }
+		now := c.current
+		return func() {
+			if m.front.DropAnswers(0) == 8 {
+				c.missed[now]++
+			}
+		}
 	}},
 	{"connections of clients are cut", "front", func(_ *testing.T, c *cluster, r *rand.Rand) func() {
 		m := one(c.nodes, r)
@@ -141,9 +146,16 @@ var faults = []fault{
 
 func one[T any](of []T, r *rand.Rand) T { return of[r.IntN(len(of))] }
 
-// trap cuts the connection at the next such query.
-func trap(p *pgproxy.Proxy, m pgproxy.Moment, query string) func() {
-	trap := p.Set(m, query)
+// trap cuts the connection at the next such query, if one comes in time.
+func trap(c *cluster, p *pgproxy.Proxy, m pgproxy.Moment, query string) func() {
+	now, trap := c.current, p.Set(m, query)
 	trap.Cut()
-	return func() { p.Lift(trap) }
+	return func() {
+		p.Lift(trap)
+		select {
+		case <-trap.Caught():
+		default:
+			c.missed[now]++
+		}
+	}
 }

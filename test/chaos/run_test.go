@@ -168,6 +168,7 @@ func (r *run) cycle(i int, s step, all []fault) {
 	}
 	for j, f := range s.faults {
 		r.progress(s.after[j], time.Second)
+		r.current = f
 		back := all[f].inject(t, r.cluster, chance)
 		r.times[f]++
 		if server(all[f].on) { // it must be back before a process can be

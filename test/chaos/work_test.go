@@ -113,7 +113,7 @@ func (c *gateway) look(s *session) {
 		c.run.troublef("window of %s: %s", s.key, a)
 		return
 	}
-	for _, found := range audit.CheckWindow(w, budget) {
+	for _, found := range s.invalid(w) {
 		c.run.troublef("%s: %s", s.key, found)
 	}
 	o.head, o.epoch = w.Head, w.Epoch
