@@ -278,7 +278,7 @@ var errEnough = fmt.Errorf("enough")
 func (r *run) resumeFeed() {
 	f := r.feeds[r.rand.IntN(len(r.feeds))]
 	f.mu.Lock()
-	order := f.order[:len(f.order):len(f.order)]
+	order := slices.Clip(f.order)
 	f.mu.Unlock()
 	at := -1
 	for range 200 {

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"math/rand/v2"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -106,11 +107,11 @@ var faults = []fault{
 	{"an append is lost on its way", "node's Postgres", func(_ *testing.T, c *cluster, r *rand.Rand) func() {
 		return trap(c, one(c.nodes, r).pg, pgproxy.Before, "-- name: AppendEvents")
 	}},
-	{"the reply of a compaction's commit is lost", "worker's Postgres", func(_ *testing.T, c *cluster, r *rand.Rand) func() {
-		return trap(c, one(c.workers, r).pg, pgproxy.After, "commit")
+	{"the reply of a compaction's commit is lost", "worker's Postgres", func(_ *testing.T, c *cluster, _ *rand.Rand) func() {
+		return trapAny(c, pgproxy.After, "commit")
 	}},
-	{"a compaction is cut off within its commit", "worker's Postgres", func(_ *testing.T, c *cluster, r *rand.Rand) func() {
-		return trap(c, one(c.workers, r).pg, pgproxy.After, "-- name: LockSession")
+	{"a compaction is cut off within its commit", "worker's Postgres", func(_ *testing.T, c *cluster, _ *rand.Rand) func() {
+		return trapAny(c, pgproxy.After, "-- name: LockSession")
 	}},
 	{"connections to Postgres are cut", "node's Postgres", func(_ *testing.T, c *cluster, r *rand.Rand) func() {
 		m := one(c.members(), r)
@@ -148,14 +149,45 @@ func one[T any](of []T, r *rand.Rand) T { return of[r.IntN(len(of))] }
 
 // trap cuts the connection at the next such query, if one comes in time.
 func trap(c *cluster, p *pgproxy.Proxy, m pgproxy.Moment, query string) func() {
-	now, trap := c.current, p.Set(m, query)
-	trap.Cut()
+	return traps(c, []*pgproxy.Proxy{p}, m, query, 0)
+}
+
+// trapAny cuts the connection of whichever worker comes first, and waits for
+// that a while: compactions are rarer than writes.
+func trapAny(c *cluster, m pgproxy.Moment, query string) func() {
+	var all []*pgproxy.Proxy
+	for _, w := range c.workers {
+		all = append(all, w.pg)
+	}
+	return traps(c, all, m, query, 3*time.Second)
+}
+
+func traps(c *cluster, at []*pgproxy.Proxy, m pgproxy.Moment, query string, wait time.Duration) func() {
+	now := c.current
+	set := make([]*pgproxy.Trap, len(at))
+	for i, p := range at {
+		set[i] = p.Set(m, query)
+		set[i].Cut()
+	}
 	return func() {
-		p.Lift(trap)
-		select {
-		case <-trap.Caught():
-		default:
+		caught := func() bool {
+			return slices.ContainsFunc(set, func(t *pgproxy.Trap) bool {
+				select {
+				case <-t.Caught():
+					return true
+				default:
+					return false
+				}
+			})
+		}
+		for until := time.Now().Add(wait); !caught() && time.Now().Before(until); {
+			<-time.After(10 * time.Millisecond)
+		}
+		if !caught() {
 			c.missed[now]++
+		}
+		for i, p := range at {
+			p.Lift(set[i])
 		}
 	}
 }

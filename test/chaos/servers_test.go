@@ -139,7 +139,7 @@ func (n *natsServer) start(t *testing.T, most int64) {
 		t.Fatal(err)
 	}
 	out := proc.NewOutput()
-	n.cmd = exec.Command(self) //nolint:noctx // ended by signals
+	n.cmd = exec.Command(self)
 	n.cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s|%s|%d", envNATS, n.dir, n.address, most))
 	n.cmd.Stdout, n.cmd.Stderr = out, out
 	if err := n.cmd.Start(); err != nil {

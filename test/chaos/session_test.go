@@ -14,7 +14,7 @@ import (
 type kind int
 
 const (
-	plain kind = iota
+	_ kind = iota // it is spoken to and nothing else
 	// steps: it is also reset, rewound and its compactions are undone.
 	steps
 	// leased: its writes carry leases.
@@ -106,10 +106,10 @@ func recordings(t *testing.T) [][][][]byte {
 			if err := json.Unmarshal(m, &is); err != nil {
 				t.Fatal(err)
 			}
-			switch {
-			case is.Role == "system":
+			switch is.Role {
+			case "system":
 				continue
-			case is.Role == "user":
+			case "user":
 				turns = append(turns, nil)
 			}
 			if n := len(turns); n > 0 {

@@ -68,10 +68,10 @@ func (r *run) write(all []fault) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d cycles of seed %d in %s: %d writes acknowledged, %d requests sent again, %d writes refused for a stale head, a stale lease or an erasure; "+
-		"%d resets, rewinds and undos, %d leases, %d recorded turns. %d sessions with %d events and %d calls were checked, %d erased under load. "+
+		"%d resets, rewinds and undos, %d leases, %d recorded turns. %d sessions, of which %d were erased under load; of the others %d events and %d calls were checked. "+
 		"Lost, doubled, reordered, leaked: 0.\n\n",
 		*cycles, *seed, time.Since(r.began).Round(time.Second), r.acked.Load(), r.again.Load(), r.refused.Load(), r.stepped.Load(), r.leases.Load(), r.replayed.Load(),
-		len(r.old)+len(r.erased), r.checked.events, r.checked.calls, len(r.erased))
+		len(r.old)+len(r.erased), len(r.erased), r.checked.events, r.checked.calls)
 	b.WriteString(r.rows(all))
 	for i, c := range catches {
 		if i == 0 {
@@ -79,7 +79,7 @@ func (r *run) write(all []fault) {
 		}
 		fmt.Fprintf(&b, "%d. %s (`%s`)\n", i+1, c.what, c.commit)
 	}
-	if err := os.WriteFile(page, []byte(before+begin+b.String()+end+after), 0o644); err != nil { //nolint:gosec // a page of the docs
+	if err := os.WriteFile(page, []byte(before+begin+b.String()+end+after), 0o644); err != nil {
 		r.t.Fatal(err)
 	}
 }

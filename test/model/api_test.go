@@ -57,7 +57,9 @@ func (m *machine) ok(rt *rapid.T, s *session, rest, body string, into any) {
 	}
 }
 
-func (m *machine) draw(rt *rapid.T) *session { return m.live[rapid.IntRange(0, len(m.live)-1).Draw(rt, "session")] }
+func (m *machine) draw(rt *rapid.T) *session {
+	return m.live[rapid.IntRange(0, len(m.live)-1).Draw(rt, "session")]
+}
 
 // user is a message unlike any other, in bytes that are no canonical JSON.
 func (m *machine) user() string {
@@ -223,7 +225,7 @@ func (m *machine) rewind(rt *rapid.T) {
 	to := rapid.IntRange(1, s.head()).Draw(rt, "to")
 	var res stepped
 	m.ok(rt, s, "/rewind", fmt.Sprintf(`{"toSeq":%d}`, to), &res)
-	m.stepped(rt, s, res, s.at[s.leaf(to)])
+	m.stepped(rt, s, res, s.rewound(to))
 	if a := m.call(rt, http.MethodPost, s, "/rewind", fmt.Sprintf(`{"toSeq":%d}`, s.head()+1)); a.status/100 != 4 {
 		rt.Fatalf("a rewind beyond the head of %s: %s", s.key, a)
 	}

@@ -71,6 +71,20 @@ func (s *session) leaf(to int) int {
 	return leaf
 }
 
+// rewound is the window behind a rewind: up to the leaf, where it is shown, so
+// that what a reset hid stays hidden; else as it was when the leaf was new.
+func (s *session) rewound(to int) []item {
+	leaf := s.leaf(to)
+	then := s.at[leaf]
+	if len(then) == 0 {
+		return nil
+	}
+	if i := slices.Index(s.shown, then[len(then)-1]); i >= 0 {
+		return s.shown[:i+1]
+	}
+	return then
+}
+
 // from is what of the window was written here, at a seq or later.
 func (s *session) from(seq int) []item {
 	var out []item

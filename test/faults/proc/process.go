@@ -37,7 +37,7 @@ func Launch(t testing.TB, name string, args ...string) *Process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Process{Name: name, Args: args, cmd: exec.Command(path, args...), Out: NewOutput(), Done: make(chan struct{})}
+	p := &Process{Name: name, Args: args, cmd: exec.Command(path, args...), Out: NewOutput(), Done: make(chan struct{})} //nolint:noctx // ended by signals
 	p.cmd.Env = cleanEnv()
 	p.cmd.Stdout, p.cmd.Stderr = p.Out, p.Out
 	p.cmd.WaitDelay = time.Second
