@@ -96,10 +96,11 @@ func (s *session) from(seq int) []item {
 	return out
 }
 
-// forget takes what an erased session wrote out of everything that was shown.
+// forget takes what was inherited from an erased session, or through it, out of
+// everything that was shown.
 func (s *session) forget(gone *session) {
 	without := func(items []item) []item {
-		return slices.DeleteFunc(slices.Clone(items), func(i item) bool { return i.owner == gone })
+		return slices.DeleteFunc(slices.Clone(items), func(i item) bool { return i.owner == gone || gone.descendsFrom(i.owner) })
 	}
 	s.shown = without(s.shown)
 	for seq := range s.at {
