@@ -48,6 +48,10 @@ e2e-openclaw: build ## Test the plugin in real OpenClaw hosts, offline after the
 test: need-go need-postgres ## Run all tests; PKG and ARGS narrow them
 	go test -timeout 10m $(ARGS) $(PKG)
 
+.PHONY: chaos
+chaos: need-go need-postgres ## Keep a cluster under faults; ARGS='-cycles 200 -seed 7' is a long run
+	go test ./test/chaos -run '^TestChaos$$' -count=1 -timeout 0 -v -args $(ARGS)
+
 .PHONY: test-race
 test-race: need-go need-postgres need-cc ## Run the concurrent packages' tests under the race detector
 	CGO_ENABLED=1 go test -race -timeout 15m $(ARGS) $(RACE)

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,10 @@ type EmbeddedOptions struct {
 	// and keeps it over restarts). Empty: no listener, clients of this process
 	// only. The server has no authentication, so other addresses are refused.
 	Listen string
-	Log    *slog.Logger
+	// MaxStore bounds what the streams take on disk, in bytes; 4 GiB by default.
+	// Beyond it nothing can be published.
+	MaxStore int64
+	Log      *slog.Logger
 }
 
 // Embedded is a NATS server with JetStream inside this process, for dev, tests
@@ -56,6 +60,7 @@ func StartEmbedded(ctx context.Context, opts EmbeddedOptions) (*Embedded, error)
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
+	opts.MaxStore = cmp.Or(opts.MaxStore, embeddedMaxStore)
 	e := &Embedded{opts: opts}
 	if opts.Listen != "" {
 		host, port, err := net.SplitHostPort(opts.Listen)
@@ -97,7 +102,7 @@ func (e *Embedded) Start(ctx context.Context) error {
 		DontListen:         e.opts.Listen == "",
 		JetStream:          true,
 		StoreDir:           e.opts.StoreDir,
-		JetStreamMaxStore:  embeddedMaxStore,
+		JetStreamMaxStore:  e.opts.MaxStore,
 		JetStreamMaxMemory: embeddedMaxMem,
 		NoSigs:             true, // or the server takes the process's SIGINT
 	})

@@ -67,15 +67,19 @@ func (l *Lossless) Rewind(ctx context.Context, s contextengine.Session, toSeq in
 		if err != nil {
 			return nil, err
 		}
-		branch, floor := v.State.Path, v.State.FloorOffset
-		if leaf.Seq > 0 && !v.State.OnPath(leaf.Seq) {
-			if branch, floor, err = l.branchOf(ctx, v, own); err != nil {
-				return nil, err
-			}
-		}
 		older, err := l.cfg.Log.StateAsOf(ctx, v.Tenant, v.SID, own)
 		if err != nil {
 			return nil, err
+		}
+		branch, floor := v.State.Path, v.State.FloorOffset
+		switch {
+		case leaf.Seq == 0 || v.State.OnPath(leaf.Seq):
+		case older.OnPath(leaf.Seq): // what a reset had hid then stays hidden
+			branch, floor = older.Path, older.FloorOffset
+		default: // stored beside the path of its time
+			if branch, floor, err = l.branchOf(ctx, v, own); err != nil {
+				return nil, err
+			}
 		}
 		return func(_ store.Session, state events.State, seq int64) (store.EpochStep, error) {
 			next := state

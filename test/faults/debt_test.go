@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/engined/engined/test/faults/proc"
+
 	"github.com/engined/engined/test/faults/audit"
 	"github.com/engined/engined/test/faults/pgproxy"
 )
@@ -24,13 +26,13 @@ func TestASessionGrowsWhileItIsCompacted(t *testing.T) {
 	trap := proxy.Set(pgproxy.Before, "-- name: LockSession")
 	const session = "agent:main:growing"
 	g := owing(t, l, session)
-	happens(t, "the worker is about to commit", trap.Caught())
+	proc.Happens(t, "the worker is about to commit", trap.Caught())
 	for range 20 {
 		g.commit(session)
 	}
 	trap.Go()
-	l.paid(t, node.url)
-	l.audit(t, node.url)
+	l.paid(t, node.URL)
+	l.audit(t, node.URL)
 }
 
 // TestASessionGrowsWhileThereIsNothingToGain: a debt that a worker finds no use
@@ -50,17 +52,17 @@ func TestASessionGrowsWhileThereIsNothingToGain(t *testing.T) {
 	g.made++
 	large := fmt.Appendf(nil, `{"role":"user","content":%q}`, strings.Repeat("what does this mean? ", 480))
 	w := l.rec.Begin(session, audit.Commit, large)
-	a := l.post(t.Context(), node.url, session, "commit-turn", object(
+	a := l.post(t.Context(), node.URL, session, "commit-turn", object(
 		"advancementKey", quote("large"), "messages", array([][]byte{large}), "tokenBudget", fmt.Append(nil, budget)))
 	if a.status != http.StatusOK || !strings.Contains(string(a.body), "scheduled") {
 		t.Fatalf("a large message: %s", a)
 	}
 	w.Ack()
-	happens(t, "the worker finds nothing to gain", trap.Caught())
+	proc.Happens(t, "the worker finds nothing to gain", trap.Caught())
 	for range 5 {
 		g.commit(session)
 	}
 	trap.Go()
-	l.paid(t, node.url)
-	l.audit(t, node.url)
+	l.paid(t, node.URL)
+	l.audit(t, node.URL)
 }

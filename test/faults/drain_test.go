@@ -28,19 +28,19 @@ func TestANodeDrainsUnderLoad(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 8 {
 			g := &gateway{load: l, id: rounds*100 + i, rand: rand.New(rand.NewPCG(7420, uint64(rounds*100+i)))}
-			all.Go(func() { g.untilGone(leaving.url) })
+			all.Go(func() { g.untilGone(leaving.URL) })
 		}
 		await(t, "the load runs", func() bool { return l.acked.Load() >= before+100 })
-		leaving.end(t)
+		leaving.End(t)
 		all.Wait()
-		leaving = leaving.again(t)
+		leaving = leaving.Again(t)
 	}
 	t.Logf("%d ends, %d writes acknowledged, %d sent again, %d never taken", rounds, l.acked.Load(), l.again.Load(), l.rec.Count(audit.Refused))
 	for _, trouble := range l.troubles {
 		t.Error(trouble)
 	}
-	l.settle(t, staying.url)
-	l.audit(t, staying.url)
+	l.settle(t, staying.URL)
+	l.audit(t, staying.URL)
 }
 
 // untilGone commits turns at a node until nobody listens there. A connection

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/engined/engined/test/faults/proc"
+
 	"github.com/engined/engined/test/faults/audit"
 )
 
@@ -32,13 +34,13 @@ type load struct {
 	troubles []string
 }
 
-func newLoad(t *testing.T, nodes ...*process) *load {
+func newLoad(t *testing.T, nodes ...*proc.Process) *load {
 	t.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	t.Cleanup(transport.CloseIdleConnections)
-	l := &load{rec: audit.NewRecorder(), http: &http.Client{Transport: transport, Timeout: patience}}
+	l := &load{rec: audit.NewRecorder(), http: &http.Client{Transport: transport, Timeout: proc.Patience}}
 	for _, n := range nodes {
-		l.urls = append(l.urls, n.url)
+		l.urls = append(l.urls, n.URL)
 	}
 	return l
 }
@@ -178,7 +180,7 @@ func (g *gateway) look(session string) {
 // send makes a call until it is answered with 200.
 func (g *gateway) send(session, call string, body []byte, res any) bool {
 	l := g.load
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(proc.Patience)
 	at := g.rand.IntN(len(l.urls))
 	for try := 0; time.Now().Before(deadline); try++ {
 		if try > 0 {

@@ -1,34 +1,19 @@
 package faults
 
 import (
-	"bytes"
-	"context"
 	"flag"
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/engined/engined/test/faults/proc"
 )
 
-// patience bounds every wait of a test; it is no expectation.
-const patience = 2 * time.Minute
-
-// Settings of a run.
-const (
-	// envSeconds is how long a test keeps breaking things.
-	envSeconds = "ENGINED_FAULT_SECONDS"
-	// envRace, if set, builds the program with the race detector.
-	envRace = "ENGINED_FAULT_RACE"
-)
-
-// scratch holds the program; it ends with the run.
-var scratch string
+// envSeconds is how long a test keeps breaking things.
+const envSeconds = "ENGINED_FAULT_SECONDS"
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -40,9 +25,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(
 		m,
 		goleak.Cleanup(func(code int) {
-			if scratch != "" {
-				_ = os.RemoveAll(scratch)
-			}
+			proc.RemoveBinary()
 			os.Exit(code)
 		}),
 		// A stream that is being created while its server shuts down keeps its
@@ -75,33 +58,10 @@ func span(t *testing.T) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// binary is the program, built once a run.
-var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "engined-faults-")
-	if err != nil {
-		return "", err
-	}
-	scratch = dir
-	path := filepath.Join(dir, "engined")
-	args := []string{"build", "-o", path}
-	if os.Getenv(envRace) != "" {
-		args = append(args, "-race")
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", append(args, "github.com/engined/engined/cmd/engined")...)
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("build engined: %w\n%s", err, out.String())
-	}
-	return path, nil
-})
-
-// await polls until done or the end of patience.
+// await polls until done or the end of proc.Patience.
 func await(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(proc.Patience)
 	defer deadline.Stop()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -111,15 +71,5 @@ func await(t *testing.T, what string, done func() bool) {
 			t.Fatalf("waited in vain: %s", what)
 		case <-tick.C:
 		}
-	}
-}
-
-// happens waits for a channel to close.
-func happens(t *testing.T, what string, c <-chan struct{}) {
-	t.Helper()
-	select {
-	case <-c:
-	case <-time.After(patience):
-		t.Fatalf("waited in vain: %s", what)
 	}
 }

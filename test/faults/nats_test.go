@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/engined/engined/test/faults/proc"
+
 	"github.com/engined/engined/internal/bus/bustest"
 )
 
@@ -12,7 +14,7 @@ import (
 func TestNATSIsWipedUnderLoad(t *testing.T) {
 	begin(t)
 	s := newStack(t)
-	nodes := []*process{s.node(t, "node 1"), s.node(t, "node 2")}
+	nodes := []*proc.Process{s.node(t, "node 1"), s.node(t, "node 2")}
 	s.worker(t, "worker 1")
 	s.worker(t, "worker 2")
 	l := newLoad(t, nodes...)
@@ -33,9 +35,9 @@ func TestNATSIsWipedUnderLoad(t *testing.T) {
 	}
 	wait()
 	t.Logf("%d wipes", wipes)
-	l.settle(t, nodes[0].url)
-	l.audit(t, nodes[1].url)
+	l.settle(t, nodes[0].URL)
+	l.audit(t, nodes[1].URL)
 	for _, n := range nodes {
-		quiet(t, n)
+		n.Quiet(t)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/engined/engined/test/faults/proc"
 )
 
 // TestNodesAreKilledUnderLoad kills one of two nodes, then the other, again and
@@ -11,7 +13,7 @@ import (
 func TestNodesAreKilledUnderLoad(t *testing.T) {
 	begin(t)
 	s := newStack(t)
-	nodes := []*process{s.node(t, "node 1"), s.node(t, "node 2")}
+	nodes := []*proc.Process{s.node(t, "node 1"), s.node(t, "node 2")}
 	s.worker(t, "worker")
 	l := newLoad(t, nodes...)
 
@@ -22,14 +24,14 @@ func TestNodesAreKilledUnderLoad(t *testing.T) {
 	for ; ctx.Err() == nil; kills++ {
 		i := kills % len(nodes)
 		l.progress(ctx, t, 5+rand.Int64N(40))
-		nodes[i].kill(t)
+		nodes[i].Kill(t)
 		l.progress(ctx, t, 5+rand.Int64N(40)) // the other one serves
-		nodes[i] = nodes[i].again(t)
+		nodes[i] = nodes[i].Again(t)
 	}
 	wait()
 	t.Logf("%d kills", kills)
-	l.settle(t, nodes[0].url)
-	l.audit(t, nodes[1].url)
+	l.settle(t, nodes[0].URL)
+	l.audit(t, nodes[1].URL)
 }
 
 // progress waits until n more writes are acknowledged, or ctx ends.

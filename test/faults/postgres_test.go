@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/engined/engined/internal/devpg"
+	"github.com/engined/engined/test/faults/proc"
 )
 
 // TestPostgresRestartsUnderLoad ends Postgres under load, by turns in order and
@@ -19,7 +20,7 @@ func TestPostgresRestartsUnderLoad(t *testing.T) {
 	begin(t)
 	pg := newPostgres(t)
 	s := &stack{db: pg.start(t), nats: newNATS(t)}
-	nodes := []*process{s.node(t, "node 1"), s.node(t, "node 2")}
+	nodes := []*proc.Process{s.node(t, "node 1"), s.node(t, "node 2")}
 	s.worker(t, "worker")
 	l := newLoad(t, nodes...)
 
@@ -33,19 +34,19 @@ func TestPostgresRestartsUnderLoad(t *testing.T) {
 			pg.crash(t)
 		}
 		pg.stop(t)
-		var late *process
+		var late *proc.Process
 		if restarts == 0 {
-			late = launch(t, "node 3", s.nodeArgs(t, s.db)...)
+			late = proc.Launch(t, "node 3", s.nodeArgs(t, s.db)...)
 		}
 		pg.start(t)
 		if late != nil {
-			late.ready(t) // a node may start before its Postgres does
+			late.Ready(t) // a node may start before its Postgres does
 		}
 	}
 	wait()
 	t.Logf("%d restarts", restarts)
-	l.settle(t, nodes[0].url)
-	l.audit(t, nodes[1].url)
+	l.settle(t, nodes[0].URL)
+	l.audit(t, nodes[1].URL)
 }
 
 // postgres is a durable server that comes back under the same address.
@@ -71,7 +72,7 @@ func newPostgres(t *testing.T) *postgres {
 
 func (p *postgres) start(t *testing.T) (dsn string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), proc.Patience)
 	defer cancel()
 	var err error
 	p.cluster, err = devpg.Start(ctx, devpg.Options{DataDir: filepath.Join(p.dir, "data"), SocketDir: filepath.Join(p.dir, "socket")})
@@ -90,7 +91,7 @@ func (p *postgres) stop(t *testing.T) {
 	if p.cluster == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), proc.Patience)
 	defer cancel()
 	if err := p.cluster.Stop(ctx); err != nil {
 		t.Error(err)
@@ -113,5 +114,5 @@ func (p *postgres) crash(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGQUIT); err != nil {
 		t.Fatal(err)
 	}
-	happens(t, "Postgres is gone", p.cluster.Done())
+	proc.Happens(t, "Postgres is gone", p.cluster.Done())
 }

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/engined/engined/test/faults/proc"
+
 	"github.com/engined/engined/test/faults/audit"
 	"github.com/engined/engined/test/faults/pgproxy"
 )
@@ -71,10 +73,10 @@ func TestTheReplyOfANodeIsLost(t *testing.T) {
 	begin(t)
 	s := newStack(t)
 	node, other := s.node(t, "node 1"), s.node(t, "node 2")
-	cut := newCutter(t, strings.TrimPrefix(node.url, "http://"))
+	cut := newCutter(t, strings.TrimPrefix(node.URL, "http://"))
 	l := newLoad(t, node)
 	g := &gateway{load: l, rand: newRand()}
-	for _, retryAt := range []string{cut.url(), other.url} {
+	for _, retryAt := range []string{cut.url(), other.URL} {
 		for _, r := range requests() {
 			session := "agent:main:" + r.name
 			kind, ms, body := r.make(g)
@@ -91,7 +93,7 @@ func TestTheReplyOfANodeIsLost(t *testing.T) {
 			w.Ack(again.seqs(t)...)
 		}
 	}
-	l.audit(t, other.url)
+	l.audit(t, other.URL)
 }
 
 // TestTheReplyOfPostgresIsLost cuts the node's connection to Postgres when the
@@ -101,7 +103,7 @@ func TestTheReplyOfPostgresIsLost(t *testing.T) {
 	begin(t)
 	s := newStack(t)
 	proxy := newProxy(t, s.db)
-	node := start(t, "node", s.nodeArgs(t, proxy.DSN())...)
+	node := proc.Start(t, "node", s.nodeArgs(t, proxy.DSN())...)
 	l := newLoad(t, node)
 	g := &gateway{load: l, rand: newRand()}
 	for _, moment := range []pgproxy.Moment{pgproxy.After, pgproxy.Before} {
@@ -111,11 +113,11 @@ func TestTheReplyOfPostgresIsLost(t *testing.T) {
 			w := l.rec.Begin(session, kind, ms...)
 			trap := proxy.Set(moment, "-- name: AppendEvents")
 			trap.Cut()
-			a := l.post(t.Context(), node.url, session, r.call, body)
+			a := l.post(t.Context(), node.URL, session, r.call, body)
 			if a.status != http.StatusServiceUnavailable || a.retryAfter == "" {
 				t.Errorf("%s: a lost connection answers %s", r.name, a)
 			}
-			again := l.post(t.Context(), node.url, session, r.call, body)
+			again := l.post(t.Context(), node.URL, session, r.call, body)
 			if again.status != http.StatusOK || strings.Contains(string(again.body), r.duplicate) != (moment == pgproxy.After) {
 				t.Errorf("%s: the retry answers %s", r.name, again)
 				continue
@@ -123,19 +125,19 @@ func TestTheReplyOfPostgresIsLost(t *testing.T) {
 			w.Ack(again.seqs(t)...)
 		}
 	}
-	l.audit(t, node.url)
+	l.audit(t, node.URL)
 }
 
 // TestTwoWritersExpectTheSameHead at two nodes: one writes, the other is told.
 func TestTwoWritersExpectTheSameHead(t *testing.T) {
 	begin(t)
 	s := newStack(t)
-	nodes := []*process{s.node(t, "node 1"), s.node(t, "node 2")}
+	nodes := []*proc.Process{s.node(t, "node 1"), s.node(t, "node 2")}
 	l := newLoad(t, nodes...)
 	g := &gateway{load: l, rand: newRand()}
 	const session = "agent:main:contended"
 	g.commit(session)
-	head := l.session(t, nodes[0].url, session).Head
+	head := l.session(t, nodes[0].URL, session).Head
 	for range 25 {
 		var all sync.WaitGroup
 		var answers [2]answer
@@ -144,7 +146,7 @@ func TestTwoWritersExpectTheSameHead(t *testing.T) {
 			w := l.rec.Begin(session, audit.Ingest, m)
 			expected, _ := json.Marshal(head)
 			all.Go(func() {
-				answers[i] = l.post(t.Context(), n.url, session, "ingest", object("message", m, "expectedHead", expected))
+				answers[i] = l.post(t.Context(), n.URL, session, "ingest", object("message", m, "expectedHead", expected))
 				switch answers[i].status {
 				case http.StatusOK:
 					w.Ack()
@@ -165,7 +167,7 @@ func TestTwoWritersExpectTheSameHead(t *testing.T) {
 			}
 		}
 	}
-	l.audit(t, nodes[1].url)
+	l.audit(t, nodes[1].URL)
 }
 
 // TestTheSameRequestComesToTwoNodesAtOnce, as impatient clients send it: it is
@@ -173,7 +175,7 @@ func TestTwoWritersExpectTheSameHead(t *testing.T) {
 func TestTheSameRequestComesToTwoNodesAtOnce(t *testing.T) {
 	begin(t)
 	s := newStack(t)
-	nodes := []*process{s.node(t, "node 1"), s.node(t, "node 2")}
+	nodes := []*proc.Process{s.node(t, "node 1"), s.node(t, "node 2")}
 	l := newLoad(t, nodes...)
 	g := &gateway{load: l, rand: newRand()}
 	for range 10 {
@@ -184,7 +186,7 @@ func TestTheSameRequestComesToTwoNodesAtOnce(t *testing.T) {
 			var all sync.WaitGroup
 			var answers [2]answer
 			for i, n := range nodes {
-				all.Go(func() { answers[i] = l.post(t.Context(), n.url, session, r.call, body) })
+				all.Go(func() { answers[i] = l.post(t.Context(), n.URL, session, r.call, body) })
 			}
 			all.Wait()
 			duplicates := 0
@@ -202,7 +204,7 @@ func TestTheSameRequestComesToTwoNodesAtOnce(t *testing.T) {
 			w.Ack(answers[0].seqs(t)...)
 		}
 	}
-	l.audit(t, nodes[1].url)
+	l.audit(t, nodes[1].URL)
 }
 
 // cutter is a TCP proxy that, once armed, breaks a connection instead of

@@ -2,8 +2,9 @@ package faults
 
 import (
 	"context"
-	"strings"
 	"testing"
+
+	"github.com/engined/engined/test/faults/proc"
 
 	"github.com/engined/engined/internal/bus"
 	"github.com/engined/engined/internal/bus/bustest"
@@ -28,9 +29,9 @@ func newStack(t *testing.T) *stack {
 
 func newNATS(t *testing.T) *bus.Embedded {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), proc.Patience)
 	defer cancel()
-	e, err := bus.StartEmbedded(ctx, bus.EmbeddedOptions{StoreDir: t.TempDir(), Listen: address(t)})
+	e, err := bus.StartEmbedded(ctx, bus.EmbeddedOptions{StoreDir: t.TempDir(), Listen: proc.Address(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,36 +44,24 @@ func (s *stack) common(db string) []string {
 }
 
 // node starts a node and waits until it serves.
-func (s *stack) node(t *testing.T, name string, args ...string) *process {
+func (s *stack) node(t *testing.T, name string, args ...string) *proc.Process {
 	t.Helper()
-	return start(t, name, s.nodeArgs(t, s.db, args...)...)
+	return proc.Start(t, name, s.nodeArgs(t, s.db, args...)...)
 }
 
 func (s *stack) nodeArgs(t *testing.T, db string, args ...string) []string {
 	t.Helper()
-	return append(append([]string{"serve", "--insecure", "--listen", address(t)}, s.common(db)...), args...)
+	return append(append([]string{"serve", "--insecure", "--listen", proc.Address(t)}, s.common(db)...), args...)
 }
 
 // worker starts a worker that notices lost jobs and debts soon.
-func (s *stack) worker(t *testing.T, name string, args ...string) *process {
+func (s *stack) worker(t *testing.T, name string, args ...string) *proc.Process {
 	t.Helper()
 	return s.workerOn(t, name, s.db, args...)
 }
 
-func (s *stack) workerOn(t *testing.T, name, db string, args ...string) *process {
+func (s *stack) workerOn(t *testing.T, name, db string, args ...string) *proc.Process {
 	t.Helper()
 	all := append(append([]string{"worker"}, s.common(db)...), "--ack-wait", "1s", "--sweep-interval", "500ms", "--sweep-lease", "2s")
-	return start(t, name, append(all, args...)...)
-}
-
-// quiet fails the test where a process logged what an operator would look at.
-func quiet(t *testing.T, p *process, patterns ...string) {
-	t.Helper()
-	for line := range strings.SplitSeq(p.out.String(), "\n") {
-		for _, bad := range append(patterns, "level=ERROR", "panic", "DATA RACE") {
-			if strings.Contains(line, bad) {
-				t.Errorf("%s says: %s", p.name, line)
-			}
-		}
-	}
+	return proc.Start(t, name, append(all, args...)...)
 }

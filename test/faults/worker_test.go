@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/engined/engined/test/faults/proc"
+
 	"github.com/engined/engined/test/faults/audit"
 	"github.com/engined/engined/test/faults/pgproxy"
 )
@@ -17,7 +19,7 @@ func TestWorkersAreKilledUnderLoad(t *testing.T) {
 	begin(t)
 	s := newStack(t)
 	node := s.node(t, "node")
-	workers := []*process{s.worker(t, "worker 1"), s.worker(t, "worker 2")}
+	workers := []*proc.Process{s.worker(t, "worker 1"), s.worker(t, "worker 2")}
 	l := newLoad(t, node)
 	l.strict = true
 
@@ -29,18 +31,18 @@ func TestWorkersAreKilledUnderLoad(t *testing.T) {
 		i := kills % len(workers)
 		l.progress(ctx, t, 5+rand.Int64N(40))
 		if kills%3 == 2 {
-			workers[i].end(t)
+			workers[i].End(t)
 		} else {
-			workers[i].kill(t)
+			workers[i].Kill(t)
 		}
 		l.progress(ctx, t, rand.Int64N(20))
-		workers[i] = workers[i].again(t)
+		workers[i] = workers[i].Again(t)
 	}
 	wait()
 	t.Logf("%d kills", kills)
-	l.settle(t, node.url)
-	l.audit(t, node.url)
-	quiet(t, node)
+	l.settle(t, node.URL)
+	l.audit(t, node.URL)
+	node.Quiet(t)
 }
 
 // owing makes a session owe a compaction.
@@ -91,9 +93,9 @@ func TestAWorkerDiesAtEveryPoint(t *testing.T) {
 				trap := proxy.Set(tc.moment, tc.query)
 				session := "agent:main:" + name
 				owing(t, l, session)
-				happens(t, "the worker comes to the point", trap.Caught())
+				proc.Happens(t, "the worker comes to the point", trap.Caught())
 				if kill {
-					first.kill(t)
+					first.Kill(t)
 				}
 				trap.Cut()
 				second := first
@@ -101,11 +103,11 @@ func TestAWorkerDiesAtEveryPoint(t *testing.T) {
 					second = s.worker(t, "worker 2")
 				}
 				await(t, "the debt is paid", func() bool {
-					row := l.session(t, node.url, session)
+					row := l.session(t, node.URL, session)
 					return row.Debt == 0 && row.Epoch > 1
 				})
-				second.kill(t)
-				rows := l.log(t, node.url, session)
+				second.Kill(t)
+				rows := l.log(t, node.URL, session)
 				if n := strings.Count(types(rows), "epoch.rotated"); n != 1 {
 					t.Errorf("%d steps: %s", n, types(rows))
 				}
@@ -149,29 +151,29 @@ func TestAPausedWorkerCommitsTooLate(t *testing.T) {
 	trap := proxy.Set(pgproxy.Before, "-- name: LockSession")
 	const session = "agent:main:paused"
 	g := owing(t, l, session)
-	happens(t, "the worker is about to commit", trap.Caught())
-	first.signal(t, syscall.SIGSTOP)
+	proc.Happens(t, "the worker is about to commit", trap.Caught())
+	first.Signal(t, syscall.SIGSTOP)
 	s.worker(t, "worker 2")
 	await(t, "the other worker commits", func() bool {
-		row := l.session(t, node.url, session)
+		row := l.session(t, node.URL, session)
 		return row.Epoch == 2 && row.Debt == 0
 	})
 	g.commit(session) // life goes on
 	trap.Go()
-	first.signal(t, syscall.SIGCONT)
+	first.Signal(t, syscall.SIGCONT)
 	await(t, "the first worker tells that it lost", func() bool {
-		for _, a := range l.session(t, node.url, session).Attempts {
+		for _, a := range l.session(t, node.URL, session).Attempts {
 			if a.Outcome == "lost the race" && a.Epoch == 1 {
 				return true
 			}
 		}
 		return false
 	})
-	rows := l.log(t, node.url, session)
+	rows := l.log(t, node.URL, session)
 	if n := strings.Count(types(rows), "epoch.rotated"); n != 1 {
 		t.Errorf("%d steps: %s", n, types(rows))
 	}
-	l.audit(t, node.url)
+	l.audit(t, node.URL)
 }
 
 // TestAWorkerPausedWithinItsCommit stops a worker that holds a session's lock.
@@ -188,20 +190,20 @@ func TestAWorkerPausedWithinItsCommit(t *testing.T) {
 	trap := proxy.Set(pgproxy.After, "-- name: LockSession")
 	const session = "agent:main:locked"
 	g := owing(t, l, session)
-	happens(t, "the worker holds the session", trap.Caught())
-	first.signal(t, syscall.SIGSTOP)
+	proc.Happens(t, "the worker holds the session", trap.Caught())
+	first.Signal(t, syscall.SIGSTOP)
 	g.commit("agent:main:other")
 	g.commit(session)
 	s.worker(t, "worker 2")
 	await(t, "the other worker commits", func() bool {
-		row := l.session(t, node.url, session)
+		row := l.session(t, node.URL, session)
 		return row.Epoch == 2 && row.Debt == 0
 	})
 	trap.Go()
-	first.signal(t, syscall.SIGCONT)
+	first.Signal(t, syscall.SIGCONT)
 	g.commit(session)
 	for _, trouble := range l.troubles {
 		t.Error(trouble)
 	}
-	l.audit(t, node.url)
+	l.audit(t, node.URL)
 }

@@ -41,6 +41,22 @@ func TestAKeptPromiseIsNoFinding(t *testing.T) {
 	}
 }
 
+// TestWindowsMayMove: a reset or a rewind is a step, behind which the same
+// messages may be summarized again.
+func TestWindowsMayMove(t *testing.T) {
+	t.Parallel()
+	r, log := good()
+	log = append(log, event(12, "leaf.moved", 2, `{"to":3}`), event(13, "summary.created", 3, `{"sources":[{"from":1,"to":3}]}`),
+		event(14, "epoch.rotated", 3, `{"base":3,"epoch":4,"cause":"compaction"}`), event(15, "session.reset", 4, `{}`))
+	if got := audit.Check(r, "s", log); len(got) > 0 {
+		t.Errorf("findings in a good log: %v", got)
+	}
+	log[12].Epoch = 2
+	if got := audit.Check(r, "s", log); len(got) == 0 {
+		t.Error("an epoch that a rewind ended goes on")
+	}
+}
+
 func first(r *audit.Recorder, log []audit.Row) (*audit.Recorder, string, []audit.Row) {
 	return r, "s", log
 }

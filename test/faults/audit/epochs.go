@@ -3,7 +3,8 @@ package audit
 import "encoding/json"
 
 // epochs: they go up by one, once each; a step's summaries stand right before
-// it, and none is written twice.
+// it, and none is written twice
+// unless something else than compactions stepped between.
 func (c *checker) epochs() {
 	epoch := int64(1)
 	coverage := make(map[string]int64)
@@ -22,15 +23,27 @@ func (c *checker) epochs() {
 			coverage[key] = row.Seq
 		case "epoch.rotated":
 			open = false
-			var body struct{ Base, Epoch int64 }
+			var body struct {
+				Base, Epoch int64
+				Cause       string
+			}
 			if err := json.Unmarshal(row.Data, &body); err != nil {
 				c.failf("seq %d cannot be read: %v", row.Seq, err)
 				continue
 			}
-			if body.Base != epoch || body.Epoch != epoch+1 {
+			undone := body.Cause == "undo" && body.Base < epoch // names what it goes back to
+			if body.Base != epoch && !undone || body.Epoch != epoch+1 {
 				c.failf("seq %d steps from epoch %d to %d within epoch %d", row.Seq, body.Base, body.Epoch, epoch)
 			}
 			epoch = body.Epoch
+			if body.Cause != "compaction" && body.Cause != "" {
+				clear(coverage)
+			}
+		case "session.reset", "leaf.moved", "ancestor.erased":
+			// Each is a step by itself. What was live may be retired, and its sources
+			// be covered anew.
+			epoch++
+			clear(coverage)
 		default:
 			if open {
 				c.failf("seq %d (%s) stands between summaries and their step", row.Seq, row.Type)

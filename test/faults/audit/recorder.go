@@ -14,6 +14,8 @@ const (
 	Batch  Kind = "ingest-batch"
 	Commit Kind = "commit-turn"
 	After  Kind = "after-turn"
+	// Transcript is a page of a host's transcript.
+	Transcript Kind = "transcript"
 )
 
 // State is what a client knows of a write.
@@ -79,6 +81,13 @@ func (w *Write) finish(s State, seqs []int64) {
 	w.state, w.seqs, w.end = s, slices.Clone(seqs), w.rec.tick
 }
 
+// State is what its client knows of the write by now.
+func (w *Write) State() State {
+	w.rec.mu.Lock()
+	defer w.rec.mu.Unlock()
+	return w.state
+}
+
 // Owes notes that an answer said a compaction of the session follows.
 func (r *Recorder) Owes(session string, epoch int64) {
 	r.mu.Lock()
@@ -92,6 +101,13 @@ func (r *Recorder) Owed(session string) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.owed[session]
+}
+
+// Acked tells whether a write to a session was acknowledged.
+func (r *Recorder) Acked(session string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.writes, func(w *Write) bool { return w.Session == session && w.state == Acked })
 }
 
 // Sessions lists the sessions that were written to.

@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // Moment is where in a query's life a trap waits.
@@ -35,6 +36,7 @@ type Proxy struct {
 	dsn              string
 	listener         net.Listener
 	running          sync.WaitGroup
+	delay            atomic.Int64 // nanoseconds
 
 	mu    sync.Mutex
 	traps []*Trap

@@ -63,8 +63,10 @@ func (s *session) forward() error {
 			if s.proxy.spring(Before, text) {
 				return errCut
 			}
+			s.proxy.pause()
 			s.begin(text)
 		case 'S':
+			s.proxy.pause()
 			s.begin(running)
 			running = ""
 		}

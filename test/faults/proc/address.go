@@ -1,4 +1,4 @@
-package faults
+package proc
 
 import (
 	"fmt"
@@ -11,10 +11,10 @@ import (
 // lent are the ports that this run has given out.
 var lent sync.Map
 
-// address is a loopback address that stays free while its server is down. The
+// Address is a loopback address that stays free while its server is down. The
 // kernel gives its own choice of ports, from 32768 up, to any connection that
 // is made meanwhile.
-func address(t *testing.T) string {
+func Address(t testing.TB) string {
 	t.Helper()
 	for range 1000 {
 		port := 10_000 + rand.IntN(22_000)
