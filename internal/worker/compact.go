@@ -68,7 +68,8 @@ func (w *Worker) handle(ctx context.Context, j bus.Job, _ bus.Delivery) error {
 			return errors.Join(err, perr)
 		}
 		w.cfg.Logger.Warn("compaction failed; it will be tried again", "sid", s.SID, "failures", debt.Failures+1, "error", err)
-		return nil //nolint:nilerr // the debt says when: a job sent again at once would ask the same models
+		// The debt says when: a job sent again at once would ask the same models.
+		return nil
 	case !res.Compacted:
 		w.record(ctx, s, started, outcomeNothing, errors.New(res.Reason))
 		return w.cfg.Debts.SettleDebt(ctx, debt)
