@@ -383,3 +383,27 @@ func TestAnImportedListIsRecognisedInATranscript(t *testing.T) {
 	}
 	b.want("k", "ok")
 }
+
+func TestMessagesHangWhereTheHostHasThem(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.lane("k", "g", "s").sync(entry("a", "", says("user", "a")), `{"type":"reset","id":"r","parentId":"a"}`,
+		entry("b", "r", says("user", "b")), entry("c", "b", says("assistant", "c")), entry("d", "b", says("assistant", "d")),
+		entry("e", "c", says("user", "e")), `{"type":"leaf","id":"l","parentId":"e","targetId":"d"}`, entry("f", "d", says("user", "f")))
+	b.want("k", "b d f")
+	names := map[int64]string{}
+	got := map[string]string{}
+	for _, e := range b.events("k") {
+		if e.Type == events.MessageAppended {
+			var m struct{ Content string }
+			if err := json.Unmarshal(e.Body, &m); err != nil {
+				t.Fatal(err)
+			}
+			names[e.Seq] = m.Content
+			got[m.Content] = names[e.ParentSeq]
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"a": "", "b": "", "c": "b", "d": "b", "e": "c", "f": "d"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
