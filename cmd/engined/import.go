@@ -19,7 +19,7 @@ func (c *cli) importFiles() *cobra.Command {
 			"Import transcripts of OpenClaw and pi (JSONL), of Claude Code (JSONL) and plain chats (JSON of OpenAI or",
 			"Anthropic messages). Each message is stored byte for byte under a key made of its entry, so importing a file",
 			"again, or a longer version of it, adds only what is new. Lines that cannot be read are reported and skipped.",
-			"Of OpenClaw and pi the whole tree is imported: its branches, resets and leaf moves decide what the session shows.",
+			"Where a transcript of OpenClaw or pi branches, resets or moves its leaf, the session shows what the host showed.",
 			"",
 			"A file goes to the session import:NAME; further conversations in it go to sessions of their own behind it.",
 		),

@@ -255,3 +255,27 @@ func TestProgress(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestBranches(t *testing.T) {
+	t.Parallel()
+	at := func(id, parent string) string {
+		return fmt.Sprintf(`{"type":"message","id":%q,"parentId":%q,"message":{"role":"user","content":"x"}}`+"\n", id, parent)
+	}
+	for name, c := range map[string]struct {
+		text string
+		want bool
+	}{
+		"a list":                     {header + at("a", "") + at("b", "a") + at("c", "b"), false},
+		"a label in between":         {header + at("a", "") + `{"type":"label","id":"l","parentId":"a"}` + "\n" + at("b", "l"), false},
+		"parents that are not there": {header + at("a", "x") + at("b", "y"), false},
+		"no ids":                     {`{"type":"message","message":{"role":"user","content":"x"}}` + "\n" + `{"type":"message","message":{"role":"user","content":"x"}}` + "\n", false},
+		"a chat":                     {`{"role":"user","content":"x"}` + "\n", false},
+		"a branch":                   {header + at("a", "") + at("b", "a") + at("c", "a"), true},
+		"a reset":                    {header + at("a", "") + `{"type":"reset","id":"r","parentId":"a"}` + "\n", true},
+		"a leaf move":                {header + at("a", "") + `{"type":"leaf","id":"l","targetId":null}` + "\n", true},
+	} {
+		if got := branches(t.Context(), name, strings.NewReader(c.text)); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

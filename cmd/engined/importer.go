@@ -43,7 +43,9 @@ type importer struct {
 	progress *progress
 
 	report *fileReport
-	// hostSession is the id in the header of a host's transcript.
+	// tree is set for a transcript that is more than a list of messages: its own
+	// entries are sent then. hostSession is the id in its header.
+	tree        bool
 	hostSession string
 	pending     map[string]*batch
 	held        int
@@ -96,6 +98,12 @@ func (im *importer) read(ctx context.Context, path string) error {
 	size := int64(0)
 	if fi, err := f.Stat(); err == nil {
 		size = fi.Size()
+		if im.tree = true; fi.Mode().IsRegular() { // what can be read once only is sent as it is
+			im.tree = branches(ctx, path, f)
+			if _, err := f.Seek(0, io.SeekStart); err != nil {
+				return err
+			}
+		}
 	}
 	im.progress.begin(path, size)
 	read, err := transcript.Read(ctx, path, im.progress.count(f), func(e transcript.Entry) error { return im.entry(ctx, e) })
@@ -107,6 +115,9 @@ func (im *importer) read(ctx context.Context, path string) error {
 }
 
 func (im *importer) entry(ctx context.Context, e transcript.Entry) error {
+	if !im.tree {
+		e.Raw = nil
+	}
 	if e.Message == nil && e.Raw == nil {
 		return nil // the report counts it by its kind
 	}

@@ -212,7 +212,9 @@ func (w *run) follow(ctx context.Context, segment []*placed) error {
 	}
 	return w.step(ctx, p, stepCause{
 		typ: events.LeafMoved, cause: events.CauseRewind,
-		body: func(leaf int64) any { return events.LeafMovedBody{To: leaf, Reason: "transcript"} },
+		body: func(leaf int64, path []events.Range) any {
+			return events.LeafMovedBody{To: leaf, Reason: "transcript", Path: path}
+		},
 	})
 }
 
@@ -259,11 +261,11 @@ func (w *run) reparent(ctx context.Context, p *paths, segment []*placed) error {
 	return w.tx.Reparent(ctx, seqs, parents, totals)
 }
 
-// stepCause is what a step says of itself. body learns the leaf.
+// stepCause is what a step says of itself. body learns the leaf and the path.
 type stepCause struct {
 	typ   events.Type
 	cause events.Cause
-	body  func(leaf int64) any
+	body  func(leaf int64, path []events.Range) any
 }
 
 // step commits an epoch whose path is what p shows.
@@ -298,7 +300,7 @@ func (w *run) step(ctx context.Context, p *paths, c stepCause) error {
 	}
 	next.Live = mostCovering(events.KeepOnPath(w.tx.State.Live, next.Path), events.KeepOnPath(older.Live, next.Path))
 	next.Base, next.ForcedAt, next.Cause = 0, 0, c.cause
-	raw, err := json.Marshal(c.body(seq))
+	raw, err := json.Marshal(c.body(seq, next.Path[:len(next.Path)-1]))
 	if err != nil {
 		return err
 	}

@@ -93,8 +93,8 @@ func (w *run) reset(ctx context.Context, e *placed) error {
 	}
 	err = w.step(ctx, p, stepCause{
 		typ: events.SessionReset, cause: events.CauseReset,
-		body: func(int64) any {
-			return events.SessionResetBody{KeepFrom: w.ownSeq(first), Reason: e.Reason, HostSessionID: w.row.HostSession}
+		body: func(_ int64, path []events.Range) any {
+			return events.SessionResetBody{KeepFrom: w.ownSeq(first), Reason: e.Reason, HostSessionID: w.row.HostSession, Path: path}
 		},
 	})
 	if err != nil {
@@ -102,6 +102,6 @@ func (w *run) reset(ctx context.Context, e *placed) error {
 	}
 	e.place = w.tx.State.Line.Place(w.tx.Session.Head)
 	w.tree.Put(e.node(), e.place)
-	w.moved = false
+	w.moved, w.leafBefore = false, w.tx.Session.LeafSeq
 	return nil
 }

@@ -363,3 +363,47 @@ func TestACompactionNamesTheHostsEntry(t *testing.T) {
 		t.Errorf("epoch %d, %d messages", back.Epoch, len(back.Messages))
 	}
 }
+
+func TestAnImportedListIsRecognisedInATranscript(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := contextengine.IngestBatchParams{Session: on("k")}
+	for i, text := range []string{"a", "ok", "ok", "b", "ok"} {
+		p.Messages = append(p.Messages, json.RawMessage(says("user", text)))
+		p.IdempotencyKeys = append(p.IdempotencyKeys, fmt.Sprint(i))
+	}
+	if _, err := b.IngestBatch(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	l := b.lane("k", "import", "s")
+	res := l.sync(entry("1", "", says("user", "a")), entry("2", "1", says("user", "ok")), entry("3", "2", says("user", "ok")), entry("4", "3", says("user", "b")), entry("5", "4", says("user", "ok")),
+		`{"type":"reset","id":"r","parentId":"5"}`, entry("6", "r", says("user", "ok")))
+	if res.Messages != 1 {
+		t.Errorf("%+v", res)
+	}
+	b.want("k", "ok")
+}
+
+func TestMessagesHangWhereTheHostHasThem(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.lane("k", "g", "s").sync(entry("a", "", says("user", "a")), `{"type":"reset","id":"r","parentId":"a"}`,
+		entry("b", "r", says("user", "b")), entry("c", "b", says("assistant", "c")), entry("d", "b", says("assistant", "d")),
+		entry("e", "c", says("user", "e")), `{"type":"leaf","id":"l","parentId":"e","targetId":"d"}`, entry("f", "d", says("user", "f")))
+	b.want("k", "b d f")
+	names := map[int64]string{}
+	got := map[string]string{}
+	for _, e := range b.events("k") {
+		if e.Type == events.MessageAppended {
+			var m struct{ Content string }
+			if err := json.Unmarshal(e.Body, &m); err != nil {
+				t.Fatal(err)
+			}
+			names[e.Seq] = m.Content
+			got[m.Content] = names[e.ParentSeq]
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"a": "", "b": "", "c": "b", "d": "b", "e": "c", "f": "d"}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -76,6 +76,9 @@ type LinkedEntry struct {
 type LeafMovedBody struct {
 	To     int64  `json:"to"`
 	Reason string `json:"reason,omitempty"`
+	// Path is the whole path that is shown from then on, as ranges of places,
+	// where it is not that of To: other gateways' messages may lie beside it.
+	Path []Range `json:"path,omitempty"`
 }
 
 // SessionResetBody hides everything before Floor. KeepFrom is 0 when nothing
@@ -84,6 +87,8 @@ type SessionResetBody struct {
 	KeepFrom      int64  `json:"keepFrom,omitempty"`
 	Reason        string `json:"reason,omitempty"`
 	HostSessionID string `json:"hostSessionId,omitempty"`
+	// Path is all that is kept, as ranges of places, where a transcript said what.
+	Path []Range `json:"path,omitempty"`
 }
 
 // SummaryBody is one summary. Its id is the seq of its event.

@@ -152,12 +152,21 @@ func (t *Tree) HasReset(place int64) bool {
 	return false
 }
 
-// MessageBefore is the nearest message that an entry follows, 0 for none.
+// MessageBefore is the nearest message that an entry follows in what the host
+// shows, 0 for none: behind a reset there is what it keeps.
 func (t *Tree) MessageBefore(id string) int64 {
 	seen := make(map[string]bool)
 	n := t.nodes[id]
 	for n != nil && !seen[n.ID] {
 		seen[n.ID] = true
+		if n.Kind == Reset {
+			for _, k := range t.kept(n) {
+				if k.Kind == Message && k.Place > 0 {
+					return k.Place
+				}
+			}
+			return 0
+		}
 		if n = t.nodes[n.Parent]; n != nil && n.Kind == Message && n.Place > 0 {
 			return n.Place
 		}

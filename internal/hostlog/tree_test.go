@@ -65,3 +65,16 @@ func TestAPathThatBeginsWithACompactionStandsForMore(t *testing.T) {
 		t.Error("a compaction behind a message stands for nothing else")
 	}
 }
+
+func TestMessageBefore(t *testing.T) {
+	t.Parallel()
+	reset := func(id, parent, kept string) hostlog.Node {
+		return hostlog.Node{ID: id, Parent: parent, Kind: hostlog.Reset, Type: "reset", FirstKept: kept}
+	}
+	tr := tree(msg("a", "", 1), msg("b", "a", 2), reset("r", "b", ""), msg("c", "r", 4), reset("k", "c", "c"), hostlog.Node{ID: "m", Parent: "k"}, msg("d", "m", 6))
+	for id, want := range map[string]int64{"a": 0, "b": 1, "c": 0, "d": 4, "none": 0} {
+		if got := tr.MessageBefore(id); got != want {
+			t.Errorf("before %s: %d, want %d", id, got, want)
+		}
+	}
+}

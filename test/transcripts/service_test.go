@@ -103,7 +103,7 @@ func newService(t *testing.T) (*lab, *client.Client) {
 			t.Error(err)
 		}
 	})
-	handler, err := api.New(api.Config{Engine: e, Steps: e, Log: st, Lives: st, Auth: api.OpenAuth(tenant)})
+	handler, err := api.New(api.Config{Engine: e, Steps: e, Branches: e, Log: st, Lives: st, Auth: api.OpenAuth(tenant)})
 	if err != nil {
 		t.Fatal(err)
 	}
