@@ -26,12 +26,12 @@ ORDER BY p.seq;
 
 -- name: BadKeys :many
 -- Keys that name no event, or one with another payload. A host entry may name
--- an event that came in another form.
+-- an event that came in another form, or, below zero, one that an ancestor has.
 SELECT k.kind, k.seq, (e.seq IS NOT NULL)::boolean AS found
 FROM event_keys k
 LEFT JOIN events e ON e.tenant_id = k.tenant_id AND e.sid = k.sid AND e.seq = k.seq
 WHERE k.tenant_id = @tenant_id AND k.sid = @sid
-  AND (e.seq IS NULL OR k.kind <> 2 AND k.payload_hash <> e.payload_hash)
+  AND (e.seq IS NULL AND NOT (k.kind = 2 AND k.seq < 0) OR k.kind <> 2 AND k.payload_hash <> e.payload_hash)
 ORDER BY k.seq LIMIT @max_rows::integer;
 
 -- name: TurnsWithoutKey :many

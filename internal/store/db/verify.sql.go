@@ -16,7 +16,7 @@ SELECT k.kind, k.seq, (e.seq IS NOT NULL)::boolean AS found
 FROM event_keys k
 LEFT JOIN events e ON e.tenant_id = k.tenant_id AND e.sid = k.sid AND e.seq = k.seq
 WHERE k.tenant_id = $1 AND k.sid = $2
-  AND (e.seq IS NULL OR k.kind <> 2 AND k.payload_hash <> e.payload_hash)
+  AND (e.seq IS NULL AND NOT (k.kind = 2 AND k.seq < 0) OR k.kind <> 2 AND k.payload_hash <> e.payload_hash)
 ORDER BY k.seq LIMIT $3::integer
 `
 
@@ -33,13 +33,13 @@ type BadKeysRow struct {
 }
 
 // Keys that name no event, or one with another payload. A host entry may name
-// an event that came in another form.
+// an event that came in another form, or, below zero, one that an ancestor has.
 //
 //	SELECT k.kind, k.seq, (e.seq IS NOT NULL)::boolean AS found
 //	FROM event_keys k
 //	LEFT JOIN events e ON e.tenant_id = k.tenant_id AND e.sid = k.sid AND e.seq = k.seq
 //	WHERE k.tenant_id = $1 AND k.sid = $2
-//	  AND (e.seq IS NULL OR k.kind <> 2 AND k.payload_hash <> e.payload_hash)
+//	  AND (e.seq IS NULL AND NOT (k.kind = 2 AND k.seq < 0) OR k.kind <> 2 AND k.payload_hash <> e.payload_hash)
 //	ORDER BY k.seq LIMIT $3::integer
 func (q *Queries) BadKeys(ctx context.Context, arg BadKeysParams) ([]BadKeysRow, error) {
 	rows, err := q.db.Query(ctx, badKeys, arg.TenantID, arg.SID, arg.MaxRows)
