@@ -24,9 +24,9 @@ const summaryPage = 200
 // answers with the session as it is.
 func (s *Store) DropAncestor(ctx context.Context, tenant, key string, erased uuid.UUID) (Stepped, error) {
 	var out Stepped
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err := s.within(ctx, tenant, func(q *db.Queries) error {
 		var err error
-		out, err = s.dropAncestor(ctx, s.q.WithTx(tx), tenant, key, erased)
+		out, err = s.dropAncestor(ctx, q, tenant, key, erased)
 		return err
 	})
 	return out, errUnavailable(err)
@@ -86,7 +86,7 @@ func (s *Store) forgetAncestor(ctx context.Context, tenant string, sid uuid.UUID
 		}
 	}
 	for {
-		children, err := s.q.ChildrenKnowing(ctx, db.ChildrenKnowingParams{TenantID: tenant, ParentSID: sid, MaxRows: eraseBatch})
+		children, err := s.of(tenant).ChildrenKnowing(ctx, db.ChildrenKnowingParams{TenantID: tenant, ParentSID: sid, MaxRows: eraseBatch})
 		if err != nil {
 			return readErr("lineage", err)
 		}
@@ -104,8 +104,7 @@ func (s *Store) forgetAncestor(ctx context.Context, tenant string, sid uuid.UUID
 // forgetParentKey takes the parent's key, which may name a person, out of the
 // events that begin a child's log.
 func (s *Store) forgetParentKey(ctx context.Context, tenant, key string, sid uuid.UUID) error {
-	return errUnavailable(pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		q := s.q.WithTx(tx)
+	return errUnavailable(s.within(ctx, tenant, func(q *db.Queries) error {
 		if err := q.LockSession(ctx, db.LockSessionParams{TenantID: tenant, SessionKey: key}); err != nil {
 			return fmt.Errorf("lock: %w", err)
 		}

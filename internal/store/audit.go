@@ -27,7 +27,7 @@ func (s *Store) RecordAudit(ctx context.Context, entries []audit.Entry) error {
 		p.SessionKeys = append(p.SessionKeys, storable(e.Session))
 		p.Statuses = append(p.Statuses, int16(e.Status))
 	}
-	if err := s.q.RecordAudit(ctx, p); err != nil {
+	if err := s.everyone.RecordAudit(ctx, p); err != nil {
 		return fmt.Errorf("audit: %w", errUnavailable(err))
 	}
 	return nil
@@ -44,7 +44,7 @@ func storable(s string) string {
 
 // ForgetAudit deletes up to limit entries from before a time.
 func (s *Store) ForgetAudit(ctx context.Context, before time.Time, limit int) (int64, error) {
-	n, err := s.q.ForgetAudit(ctx, db.ForgetAuditParams{Before: before, MaxRows: int32(limit)})
+	n, err := s.everyone.ForgetAudit(ctx, db.ForgetAuditParams{Before: before, MaxRows: int32(limit)})
 	if err != nil {
 		return 0, fmt.Errorf("audit: %w", errUnavailable(err))
 	}
@@ -76,7 +76,7 @@ func (s *Store) Audit(ctx context.Context, tenant string, q AuditQuery, limit in
 	if p.Until.IsZero() {
 		p.Until = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
-	rows, err := s.q.ListAudit(ctx, p)
+	rows, err := s.of(tenant).ListAudit(ctx, p)
 	if err != nil {
 		return nil, readErr("audit", err)
 	}

@@ -17,7 +17,7 @@ import (
 // the distance.
 func (s *Store) Caller(ctx context.Context, tenant string, sid uuid.UUID, callID string, before int64) (window.Entry, error) {
 	for {
-		r, err := s.q.NewestCaller(ctx, db.NewestCallerParams{
+		r, err := s.of(tenant).NewestCaller(ctx, db.NewestCallerParams{
 			TenantID: tenant, SID: sid, Before: before, CallID: []byte(callID),
 		})
 		if errors.Is(err, pgx.ErrNoRows) {

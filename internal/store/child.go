@@ -60,8 +60,7 @@ type ChildStart struct {
 // ancestors are locked against their erasure meanwhile.
 func (s *Store) OpenChild(ctx context.Context, c *NewChild) (Appended, error) {
 	var out Appended
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		q := s.q.WithTx(tx)
+	err := s.within(ctx, c.Tenant, func(q *db.Queries) error {
 		if err := lockChild(ctx, q, c); err != nil {
 			return err
 		}

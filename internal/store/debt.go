@@ -27,7 +27,7 @@ type Debt struct {
 
 // DueDebt takes due debts and hides them from other sweepers for a while.
 func (s *Store) DueDebt(ctx context.Context, limit int, lease time.Duration) ([]Debt, error) {
-	rows, err := s.q.DueDebt(ctx, db.DueDebtParams{LeaseSeconds: lease.Seconds(), MaxRows: int32(limit)})
+	rows, err := s.everyone.DueDebt(ctx, db.DueDebtParams{LeaseSeconds: lease.Seconds(), MaxRows: int32(limit)})
 	if err != nil {
 		return nil, readErr("debt", err)
 	}
@@ -40,7 +40,7 @@ func (s *Store) DueDebt(ctx context.Context, limit int, lease time.Duration) ([]
 
 // DebtOf reads what one session owes; ok is false when it owes nothing.
 func (s *Store) DebtOf(ctx context.Context, tenant string, sid uuid.UUID) (d Debt, ok bool, err error) {
-	r, err := s.q.DebtOf(ctx, db.DebtOfParams{TenantID: tenant, SID: sid})
+	r, err := s.of(tenant).DebtOf(ctx, db.DebtOfParams{TenantID: tenant, SID: sid})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Debt{}, false, nil
 	}
@@ -55,7 +55,7 @@ func (s *Store) DebtOf(ctx context.Context, tenant string, sid uuid.UUID) (d Deb
 
 // PostponeDebt counts a failed try, puts the next one off and notes why.
 func (s *Store) PostponeDebt(ctx context.Context, tenant string, sid uuid.UUID, delay time.Duration, why string) error {
-	err := s.q.PostponeDebt(ctx, db.PostponeDebtParams{
+	err := s.of(tenant).PostponeDebt(ctx, db.PostponeDebtParams{
 		TenantID: tenant, SID: sid, DelaySeconds: delay.Seconds(), LastError: &why,
 	})
 	if err != nil {
@@ -66,12 +66,12 @@ func (s *Store) PostponeDebt(ctx context.Context, tenant string, sid uuid.UUID, 
 
 // ForgiveDebt ends a debt whatever it has become meanwhile.
 func (s *Store) ForgiveDebt(ctx context.Context, tenant string, sid uuid.UUID) error {
-	return errUnavailable(endDebt(ctx, s.q, tenant, sid))
+	return errUnavailable(endDebt(ctx, s.of(tenant), tenant, sid))
 }
 
 // OwedCompactions counts debts and tells the age of the oldest.
 func (s *Store) OwedCompactions(ctx context.Context) (owed int64, oldest time.Duration, err error) {
-	r, err := s.q.CountDebt(ctx)
+	r, err := s.everyone.CountDebt(ctx)
 	if err != nil {
 		return 0, 0, readErr("debt", err)
 	}
@@ -82,11 +82,11 @@ func (s *Store) OwedCompactions(ctx context.Context) (owed int64, oldest time.Du
 // turns have added to it since d was read: those were told that a compaction
 // follows.
 func (s *Store) SettleDebt(ctx context.Context, d Debt) error {
-	err := s.q.SettleDebt(ctx, db.SettleDebtParams{TenantID: d.Tenant, SID: d.SID, Tokens: d.Tokens})
+	err := s.of(d.Tenant).SettleDebt(ctx, db.SettleDebtParams{TenantID: d.Tenant, SID: d.SID, Tokens: d.Tokens})
 	if err != nil {
 		return fmt.Errorf("debt: %w", errUnavailable(err))
 	}
-	return errUnavailable(dropDrafts(ctx, s.q, d.Tenant, d.SID))
+	return errUnavailable(dropDrafts(ctx, s.of(d.Tenant), d.Tenant, d.SID))
 }
 
 // Attempt is one finished try at a compaction.
@@ -109,7 +109,7 @@ func (s *Store) RecordAttempt(ctx context.Context, a Attempt) error {
 	if a.Err != "" {
 		p.Error = &a.Err
 	}
-	if err := s.q.RecordAttempt(ctx, p); err != nil {
+	if err := s.of(a.Tenant).RecordAttempt(ctx, p); err != nil {
 		return fmt.Errorf("attempt: %w", errUnavailable(err))
 	}
 	return nil
@@ -117,7 +117,7 @@ func (s *Store) RecordAttempt(ctx context.Context, a Attempt) error {
 
 // Attempts reads the newest tries of a session.
 func (s *Store) Attempts(ctx context.Context, tenant string, sid uuid.UUID, limit int) ([]Attempt, error) {
-	rows, err := s.q.ListAttempts(ctx, db.ListAttemptsParams{TenantID: tenant, SID: sid, MaxRows: int32(limit)})
+	rows, err := s.of(tenant).ListAttempts(ctx, db.ListAttemptsParams{TenantID: tenant, SID: sid, MaxRows: int32(limit)})
 	if err != nil {
 		return nil, readErr("attempts", err)
 	}
@@ -133,7 +133,7 @@ func (s *Store) Attempts(ctx context.Context, tenant string, sid uuid.UUID, limi
 
 // Draft reads a finished summary that was not committed yet.
 func (s *Store) Draft(ctx context.Context, tenant string, sid uuid.UUID, key []byte) (draft []byte, ok bool, err error) {
-	b, err := s.q.GetDraft(ctx, db.GetDraftParams{TenantID: tenant, SID: sid, Key: key})
+	b, err := s.of(tenant).GetDraft(ctx, db.GetDraftParams{TenantID: tenant, SID: sid, Key: key})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, false, nil
 	}
@@ -146,7 +146,7 @@ func (s *Store) Draft(ctx context.Context, tenant string, sid uuid.UUID, key []b
 // PutDraft keeps a finished summary. It leaves nothing behind for a session
 // that is gone.
 func (s *Store) PutDraft(ctx context.Context, tenant string, sid uuid.UUID, key, draft []byte) error {
-	if err := s.q.PutDraft(ctx, db.PutDraftParams{TenantID: tenant, SID: sid, Key: key, Draft: draft}); err != nil {
+	if err := s.of(tenant).PutDraft(ctx, db.PutDraftParams{TenantID: tenant, SID: sid, Key: key, Draft: draft}); err != nil {
 		return fmt.Errorf("draft: %w", errUnavailable(err))
 	}
 	return nil
@@ -154,7 +154,7 @@ func (s *Store) PutDraft(ctx context.Context, tenant string, sid uuid.UUID, key,
 
 // CompactionCount is how many compactions the session had since its last reset.
 func (s *Store) CompactionCount(ctx context.Context, tenant string, sid uuid.UUID) (int64, error) {
-	n, err := s.q.CountCompactions(ctx, db.CountCompactionsParams{TenantID: tenant, SID: sid})
+	n, err := s.of(tenant).CountCompactions(ctx, db.CountCompactionsParams{TenantID: tenant, SID: sid})
 	if err != nil {
 		return 0, readErr("compactions", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/engined/engined/contextengine"
 	"github.com/engined/engined/internal/events"
@@ -51,8 +50,7 @@ func (s *Store) StepEpoch(
 	build func(cur Session, state events.State, first int64) (EpochStep, error),
 ) (Stepped, error) {
 	var out Stepped
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		q := s.q.WithTx(tx)
+	err := s.within(ctx, tenant, func(q *db.Queries) error {
 		if err := q.LockSession(ctx, db.LockSessionParams{TenantID: tenant, SessionKey: key}); err != nil {
 			return fmt.Errorf("lock: %w", err)
 		}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/store/db"
@@ -77,8 +76,7 @@ func (s *Store) buryOnce(ctx context.Context, tenant, key string, due func(*db.Q
 		keys = append(keys, h.Key)
 	}
 	var e Erasure
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		q := s.q.WithTx(tx)
+	err = s.within(ctx, tenant, func(q *db.Queries) error {
 		// The locks first: every writer of events takes them, so none is under way.
 		if err := q.LockSessions(ctx, db.LockSessionsParams{TenantID: tenant, SessionKeys: keys}); err != nil {
 			return fmt.Errorf("lock: %w", err)
@@ -164,7 +162,7 @@ func (s *Store) empty(ctx context.Context, tenant string, e Erasure) Erasure {
 	// What went so far, if it can still be told.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	if raw, err := s.q.GraveCounts(ctx, db.GraveCountsParams{TenantID: tenant, SID: e.SID}); err == nil {
+	if raw, err := s.of(tenant).GraveCounts(ctx, db.GraveCountsParams{TenantID: tenant, SID: e.SID}); err == nil {
 		if counts, err := decodeCounts(raw); err == nil {
 			e.Counts = counts
 		}
@@ -176,13 +174,13 @@ func (s *Store) emptyGrave(ctx context.Context, tenant string, sid uuid.UUID) (m
 	if err := s.forgetAncestor(ctx, tenant, sid); err != nil {
 		return nil, fmt.Errorf("forks: %w", err)
 	}
-	tables, err := s.q.SessionTables(ctx)
+	tables, err := s.everyone.SessionTables(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("tables: %w", errUnavailable(err))
 	}
 	for _, table := range tables {
 		for {
-			n, err := s.q.EraseRows(ctx, db.EraseRowsParams{TenantID: tenant, SID: sid, TableName: table, MaxRows: eraseBatch})
+			n, err := s.of(tenant).EraseRows(ctx, db.EraseRowsParams{TenantID: tenant, SID: sid, TableName: table, MaxRows: eraseBatch})
 			if err != nil {
 				return nil, fmt.Errorf("erase %s: %w", table, errUnavailable(err))
 			}
@@ -194,10 +192,10 @@ func (s *Store) emptyGrave(ctx context.Context, tenant string, sid uuid.UUID) (m
 	if err := s.disguiseParent(ctx, tenant, sid); err != nil {
 		return nil, err
 	}
-	if err := s.q.DisguiseKey(ctx, db.DisguiseKeyParams{TenantID: tenant, SID: sid}); err != nil {
+	if err := s.of(tenant).DisguiseKey(ctx, db.DisguiseKeyParams{TenantID: tenant, SID: sid}); err != nil {
 		return nil, fmt.Errorf("key: %w", errUnavailable(err))
 	}
-	raw, err := s.q.Emptied(ctx, db.EmptiedParams{TenantID: tenant, SID: sid})
+	raw, err := s.of(tenant).Emptied(ctx, db.EmptiedParams{TenantID: tenant, SID: sid})
 	if err != nil {
 		return nil, fmt.Errorf("receipt: %w", errUnavailable(err))
 	}
@@ -219,7 +217,7 @@ func (s *Store) EraseMany(ctx context.Context, tenant, prefix string) ([]Erasure
 	const page = 200
 	var out []Erasure
 	for after := ""; ; {
-		keys, err := s.q.KeysWithPrefix(ctx, db.KeysWithPrefixParams{TenantID: tenant, Prefix: prefix, After: after, MaxRows: page})
+		keys, err := s.of(tenant).KeysWithPrefix(ctx, db.KeysWithPrefixParams{TenantID: tenant, Prefix: prefix, After: after, MaxRows: page})
 		if err != nil {
 			return out, readErr("sessions", err)
 		}
@@ -247,7 +245,7 @@ func (s *Store) EraseMany(ctx context.Context, tenant, prefix string) ([]Erasure
 // SweepErased finishes erasures that were broken off, and looks once more at
 // finished ones. It answers how many it looked at.
 func (s *Store) SweepErased(ctx context.Context, limit int) (int, error) {
-	due, err := s.q.DueGraves(ctx, db.DueGravesParams{MaxRows: int32(limit)})
+	due, err := s.everyone.DueGraves(ctx, db.DueGravesParams{MaxRows: int32(limit)})
 	if err != nil {
 		return 0, readErr("tombstones", err)
 	}
@@ -263,7 +261,7 @@ func (s *Store) SweepErased(ctx context.Context, limit int) (int, error) {
 // belongs to an erased life of the session. Append holds its items to it
 // already.
 func (s *Store) Erased(ctx context.Context, tenant, key, hostSession string) (bool, error) {
-	erased, err := s.q.SessionErased(ctx, db.SessionErasedParams{TenantID: tenant, SessionKey: key, HostSession: hostSession})
+	erased, err := s.of(tenant).SessionErased(ctx, db.SessionErasedParams{TenantID: tenant, SessionKey: key, HostSession: hostSession})
 	if err != nil {
 		return false, readErr("tombstones", err)
 	}

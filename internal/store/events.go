@@ -16,7 +16,7 @@ import (
 
 // Facts reads messages' facts, newest first, from upto down to since.
 func (s *Store) Facts(ctx context.Context, tenant string, sid uuid.UUID, upto, since int64, limit int) ([]window.Entry, error) {
-	rows, err := s.q.FactsBefore(ctx, db.FactsBeforeParams{
+	rows, err := s.of(tenant).FactsBefore(ctx, db.FactsBeforeParams{
 		TenantID: tenant, SID: sid, Upto: upto, Since: since, MaxRows: int32(limit),
 	})
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Store) Facts(ctx context.Context, tenant string, sid uuid.UUID, upto, s
 
 // Bodies reads the bytes of events of any type.
 func (s *Store) Bodies(ctx context.Context, tenant string, sid uuid.UUID, seqs []int64) (map[int64][]byte, error) {
-	rows, err := s.q.Bodies(ctx, db.BodiesParams{TenantID: tenant, SID: sid, Seqs: seqs})
+	rows, err := s.of(tenant).Bodies(ctx, db.BodiesParams{TenantID: tenant, SID: sid, Seqs: seqs})
 	if err != nil {
 		return nil, readErr("bodies", err)
 	}
@@ -52,7 +52,7 @@ type Recorded struct {
 
 // Recorded reads the same as Bodies, and when each event was recorded.
 func (s *Store) Recorded(ctx context.Context, tenant string, sid uuid.UUID, seqs []int64) (map[int64]Recorded, error) {
-	rows, err := s.q.Bodies(ctx, db.BodiesParams{TenantID: tenant, SID: sid, Seqs: seqs})
+	rows, err := s.of(tenant).Bodies(ctx, db.BodiesParams{TenantID: tenant, SID: sid, Seqs: seqs})
 	if err != nil {
 		return nil, readErr("bodies", err)
 	}
@@ -71,7 +71,7 @@ func (s *Store) Events(ctx context.Context, tenant string, sid uuid.UUID, after 
 // EventsWithin is Events that stops behind the body with which maxBytes of
 // bodies are reached: fewer than limit rows that hold less are the log's end.
 func (s *Store) EventsWithin(ctx context.Context, tenant string, sid uuid.UUID, after int64, limit int, maxBytes int64) ([]events.Event, error) {
-	rows, err := s.q.EventsAfter(ctx, db.EventsAfterParams{
+	rows, err := s.of(tenant).EventsAfter(ctx, db.EventsAfterParams{
 		TenantID: tenant, SID: sid, After: after, MaxRows: int32(limit), MaxBytes: max(maxBytes, 1),
 	})
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Store) EventsWithin(ctx context.Context, tenant string, sid uuid.UUID, 
 
 // EventsOfType reads the events of one type other than messages, in seq order.
 func (s *Store) EventsOfType(ctx context.Context, tenant string, sid uuid.UUID, t events.Type, after, upto int64, limit int) ([]events.Event, error) {
-	rows, err := s.q.EventsOfType(ctx, db.EventsOfTypeParams{
+	rows, err := s.of(tenant).EventsOfType(ctx, db.EventsOfTypeParams{
 		TenantID: tenant, SID: sid, Type: int16(t), After: after, Upto: upto, MaxRows: int32(limit),
 	})
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *Store) EventsOfType(ctx context.Context, tenant string, sid uuid.UUID, 
 // NewestOfType reads the newest event of a type at or before a seq; seq 0
 // when there is none.
 func (s *Store) NewestOfType(ctx context.Context, tenant string, sid uuid.UUID, t events.Type, upto int64) (seq int64, body []byte, err error) {
-	r, err := s.q.NewestOfType(ctx, db.NewestOfTypeParams{TenantID: tenant, SID: sid, Type: int16(t), Upto: upto})
+	r, err := s.of(tenant).NewestOfType(ctx, db.NewestOfTypeParams{TenantID: tenant, SID: sid, Type: int16(t), Upto: upto})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, nil, nil
 	}
@@ -127,7 +127,7 @@ func (s *Store) NewestOfType(ctx context.Context, tenant string, sid uuid.UUID, 
 func (s *Store) CountMessages(ctx context.Context, tenant string, sid uuid.UUID, runs []events.Range) (int64, error) {
 	var n int64
 	for _, r := range runs {
-		others, err := s.q.CountOthers(ctx, db.CountOthersParams{TenantID: tenant, SID: sid, First: r.From, Last: r.To})
+		others, err := s.of(tenant).CountOthers(ctx, db.CountOthersParams{TenantID: tenant, SID: sid, First: r.From, Last: r.To})
 		if err != nil {
 			return 0, readErr("events", err)
 		}
@@ -146,7 +146,7 @@ type MessageHash struct {
 
 // MessageHashes reads the payload hashes of messages after a seq, in order.
 func (s *Store) MessageHashes(ctx context.Context, tenant string, sid uuid.UUID, after int64, limit int) ([]MessageHash, error) {
-	rows, err := s.q.PathHashes(ctx, db.PathHashesParams{TenantID: tenant, SID: sid, After: after, MaxRows: int32(limit)})
+	rows, err := s.of(tenant).PathHashes(ctx, db.PathHashesParams{TenantID: tenant, SID: sid, After: after, MaxRows: int32(limit)})
 	if err != nil {
 		return nil, readErr("events", err)
 	}
@@ -164,7 +164,7 @@ type Parent struct {
 
 // Parents reads the tree's steps, newest first, from upto down to after (exclusive).
 func (s *Store) Parents(ctx context.Context, tenant string, sid uuid.UUID, upto, after int64, limit int) ([]Parent, error) {
-	rows, err := s.q.ParentOf(ctx, db.ParentOfParams{TenantID: tenant, SID: sid, Upto: upto, After: after, MaxRows: int32(limit)})
+	rows, err := s.of(tenant).ParentOf(ctx, db.ParentOfParams{TenantID: tenant, SID: sid, Upto: upto, After: after, MaxRows: int32(limit)})
 	if err != nil {
 		return nil, readErr("events", err)
 	}
@@ -178,7 +178,7 @@ func (s *Store) Parents(ctx context.Context, tenant string, sid uuid.UUID, upto,
 // KnownKeys looks keys of one kind up and answers with the seqs they name. An
 // unknown session knows none.
 func (s *Store) KnownKeys(ctx context.Context, tenant, key string, kind KeyKind, keys [][]byte) (map[string]int64, error) {
-	rows, err := s.q.KnownKeys(ctx, db.KnownKeysParams{TenantID: tenant, SessionKey: key, Kind: int16(kind), Keys: keys})
+	rows, err := s.of(tenant).KnownKeys(ctx, db.KnownKeysParams{TenantID: tenant, SessionKey: key, Kind: int16(kind), Keys: keys})
 	if err != nil {
 		return nil, readErr("keys", err)
 	}

@@ -39,7 +39,7 @@ func (s *Store) FeedWithin(ctx context.Context, tenant string, after Cursor, lim
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.q.FeedAfter(ctx, db.FeedAfterParams{
+	rows, err := s.of(tenant).FeedAfter(ctx, db.FeedAfterParams{
 		TenantID: tenant, AfterXid: xid(after.XID), AfterPosition: after.Position, MaxRows: int32(limit), MaxBytes: max(maxBytes, 1),
 	})
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Store) Notices(ctx context.Context, after Cursor, limit int) ([]Notice,
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.q.NoticesAfter(ctx, db.NoticesAfterParams{
+	rows, err := s.everyone.NoticesAfter(ctx, db.NoticesAfterParams{
 		AfterXid: xid(after.XID), AfterPosition: after.Position, MaxRows: int32(limit),
 	})
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *Store) Checkpoint(ctx context.Context, name string) (Cursor, error) {
 	if err != nil {
 		return Cursor{}, err
 	}
-	r, err := s.q.Checkpoint(ctx, db.CheckpointParams{Name: inEra(name, era)})
+	r, err := s.everyone.Checkpoint(ctx, db.CheckpointParams{Name: inEra(name, era)})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Cursor{}, nil
 	}
@@ -118,7 +118,7 @@ func (s *Store) Checkpoint(ctx context.Context, name string) (Cursor, error) {
 
 // SaveCheckpoint moves a named reader forward, never back.
 func (s *Store) SaveCheckpoint(ctx context.Context, name string, c Cursor) error {
-	err := s.q.SaveCheckpoint(ctx, db.SaveCheckpointParams{Name: inEra(name, c.Era), Xid: xid(c.XID), Position: c.Position})
+	err := s.everyone.SaveCheckpoint(ctx, db.SaveCheckpointParams{Name: inEra(name, c.Era), Xid: xid(c.XID), Position: c.Position})
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", errUnavailable(err))
 	}
@@ -152,7 +152,7 @@ func (s *Store) RecordAnswers(ctx context.Context, answers []Answer) error {
 		p.Tokens = append(p.Tokens, int32(a.Tokens))
 		p.AnsweredAt = append(p.AnsweredAt, a.At)
 	}
-	if err := s.q.RecordAnswers(ctx, p); err != nil {
+	if err := s.everyone.RecordAnswers(ctx, p); err != nil {
 		return fmt.Errorf("window answers: %w", errUnavailable(err))
 	}
 	return nil
@@ -161,7 +161,7 @@ func (s *Store) RecordAnswers(ctx context.Context, answers []Answer) error {
 // AnswersAt reads what was answered when a session's head was at a seq, newest
 // first. Answers are recorded in batches: the newest second may be missing.
 func (s *Store) AnswersAt(ctx context.Context, tenant string, sid uuid.UUID, head int64, limit int) ([]Answer, error) {
-	rows, err := s.q.AnswersAt(ctx, db.AnswersAtParams{TenantID: tenant, SID: sid, Head: head, MaxRows: int32(limit)})
+	rows, err := s.of(tenant).AnswersAt(ctx, db.AnswersAtParams{TenantID: tenant, SID: sid, Head: head, MaxRows: int32(limit)})
 	if err != nil {
 		return nil, readErr("window answers", err)
 	}

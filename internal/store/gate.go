@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/engined/engined/internal/store/db"
 )
 
@@ -71,7 +69,7 @@ type GateState struct {
 // half open, one gets it. limitMicros bounds what it may cost a tenant a day (0
 // for no bound); calls in flight are not counted yet, so they may exceed it.
 func (s *Store) EnterGate(ctx context.Context, tenant, summarizer string, limitMicros int64, p GatePolicy) (GateState, error) {
-	r, err := s.q.ReadGate(ctx, db.ReadGateParams{TenantID: tenant, Summarizer: summarizer})
+	r, err := s.of(tenant).ReadGate(ctx, db.ReadGateParams{TenantID: tenant, Summarizer: summarizer})
 	if err != nil {
 		return GateState{}, readErr("gate", err)
 	}
@@ -85,7 +83,7 @@ func (s *Store) EnterGate(ctx context.Context, tenant, summarizer string, limitM
 		return GateState{Until: *r.OpenUntil, Why: "it failed: " + r.LastFault}, nil
 	}
 	p = p.withDefaults()
-	n, err := s.q.TakeProbe(ctx, db.TakeProbeParams{TenantID: tenant, Summarizer: summarizer, ProbeSeconds: p.Probe.Seconds()})
+	n, err := s.of(tenant).TakeProbe(ctx, db.TakeProbeParams{TenantID: tenant, Summarizer: summarizer, ProbeSeconds: p.Probe.Seconds()})
 	if err != nil {
 		return GateState{}, fmt.Errorf("gate: %w", errUnavailable(err))
 	}
@@ -116,8 +114,7 @@ type Spend struct {
 // LeaveGate accounts for a call. f is nil where the provider did its part, be
 // the text good or not.
 func (s *Store) LeaveGate(ctx context.Context, tenant, summarizer string, spent Spend, f *GateFailure, p GatePolicy) error {
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		q := s.q.WithTx(tx)
+	err := s.within(ctx, tenant, func(q *db.Queries) error {
 		err := q.AddSpend(ctx, db.AddSpendParams{
 			TenantID: tenant, Summarizer: summarizer, Calls: spent.Calls, Failed: spent.Failed,
 			InputTokens: spent.InputTokens, OutputTokens: spent.OutputTokens, CostMicros: spent.CostMicros,
@@ -178,7 +175,7 @@ type SummarizerState struct {
 
 // SummarizerStates lists the summarizers that a tenant ever asked.
 func (s *Store) SummarizerStates(ctx context.Context, tenant string) ([]SummarizerState, error) {
-	rows, err := s.q.ListGates(ctx, db.ListGatesParams{TenantID: tenant})
+	rows, err := s.of(tenant).ListGates(ctx, db.ListGatesParams{TenantID: tenant})
 	if err != nil {
 		return nil, readErr("gates", err)
 	}
@@ -214,7 +211,7 @@ type SummarizerTotals struct {
 
 // SummarizerTotals are for metrics.
 func (s *Store) SummarizerTotals(ctx context.Context) ([]SummarizerTotals, error) {
-	rows, err := s.q.GatesInUse(ctx)
+	rows, err := s.everyone.GatesInUse(ctx)
 	if err != nil {
 		return nil, readErr("gates", err)
 	}

@@ -46,7 +46,7 @@ func (s *Store) disinherit(ctx context.Context, q *db.Queries, tenant string, si
 func (s *Store) disguiseParent(ctx context.Context, tenant string, parent uuid.UUID) error {
 	const page = 200
 	for {
-		rows, err := s.q.ChildrenNaming(ctx, db.ChildrenNamingParams{TenantID: tenant, ParentSID: parent, MaxRows: page})
+		rows, err := s.of(tenant).ChildrenNaming(ctx, db.ChildrenNamingParams{TenantID: tenant, ParentSID: parent, MaxRows: page})
 		if err != nil {
 			return readErr("lineage", err)
 		}
@@ -55,7 +55,7 @@ func (s *Store) disguiseParent(ctx context.Context, tenant string, parent uuid.U
 				return err
 			}
 			// Last, as it ends the search for this child.
-			err := s.q.DisguiseParent(ctx, db.DisguiseParentParams{TenantID: tenant, SID: r.SID, Disguise: r.Disguise})
+			err := s.of(tenant).DisguiseParent(ctx, db.DisguiseParentParams{TenantID: tenant, SID: r.SID, Disguise: r.Disguise})
 			if err != nil {
 				return fmt.Errorf("lineage: %w", errUnavailable(err))
 			}
@@ -82,7 +82,7 @@ func (s *Store) disguiseIn(ctx context.Context, tenant string, child uuid.UUID, 
 			if body == nil {
 				continue
 			}
-			if err := s.q.RewriteEvent(ctx, db.RewriteEventParams{TenantID: tenant, SID: child, Seq: e.Seq, Body: body}); err != nil {
+			if err := s.of(tenant).RewriteEvent(ctx, db.RewriteEventParams{TenantID: tenant, SID: child, Seq: e.Seq, Body: body}); err != nil {
 				return fmt.Errorf("event %d: %w", e.Seq, errUnavailable(err))
 			}
 		}

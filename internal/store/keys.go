@@ -16,7 +16,7 @@ var _ access.Source = (*Store)(nil)
 
 // CreateKey keeps a new API key.
 func (s *Store) CreateKey(ctx context.Context, k access.Key) error {
-	err := s.q.CreateKey(ctx, db.CreateKeyParams{
+	err := s.of(k.Tenant).CreateKey(ctx, db.CreateKeyParams{
 		ID: k.ID, TenantID: k.Tenant, Name: k.Name, Scopes: int16(k.Scopes), Hash: k.Hash[:], CreatedAt: k.CreatedAt, ExpiresAt: orNil(k.ExpiresAt),
 	})
 	if err != nil {
@@ -27,13 +27,13 @@ func (s *Store) CreateKey(ctx context.Context, k access.Key) error {
 
 // Key reads an API key by its id, whoever's it is.
 func (s *Store) Key(ctx context.Context, id string) (access.Key, error) {
-	r, err := s.q.KeyByID(ctx, db.KeyByIDParams{ID: id})
+	r, err := s.everyone.KeyByID(ctx, db.KeyByIDParams{ID: id})
 	return keyOf(&r, err)
 }
 
 // Keys lists API keys, of all tenants where none is named.
 func (s *Store) Keys(ctx context.Context, tenant string) ([]access.Key, error) {
-	rows, err := s.q.ListKeys(ctx, db.ListKeysParams{TenantID: tenant})
+	rows, err := s.everyone.ListKeys(ctx, db.ListKeysParams{TenantID: tenant})
 	if err != nil {
 		return nil, fmt.Errorf("keys: %w", errUnavailable(err))
 	}
@@ -48,7 +48,7 @@ func (s *Store) Keys(ctx context.Context, tenant string) ([]access.Key, error) {
 
 // HasKeys tells whether any API key counts.
 func (s *Store) HasKeys(ctx context.Context) (bool, error) {
-	n, err := s.q.CountKeys(ctx, db.CountKeysParams{MaxRows: 1})
+	n, err := s.everyone.CountKeys(ctx, db.CountKeysParams{MaxRows: 1})
 	if err != nil {
 		return false, fmt.Errorf("keys: %w", errUnavailable(err))
 	}
@@ -57,7 +57,7 @@ func (s *Store) HasKeys(ctx context.Context) (bool, error) {
 
 // RevokeKey ends an API key and answers with it; a second time changes nothing.
 func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time) (access.Key, error) {
-	r, err := s.q.RevokeKey(ctx, db.RevokeKeyParams{ID: id, At: at})
+	r, err := s.everyone.RevokeKey(ctx, db.RevokeKeyParams{ID: id, At: at})
 	return keyOf(&r, err)
 }
 
@@ -67,7 +67,7 @@ func (s *Store) KeysUsed(ctx context.Context, used map[string]time.Time) error {
 	for id, at := range used {
 		p.Ids, p.Ats = append(p.Ids, id), append(p.Ats, at)
 	}
-	if err := s.q.KeysUsed(ctx, p); err != nil {
+	if err := s.everyone.KeysUsed(ctx, p); err != nil {
 		return fmt.Errorf("keys used: %w", errUnavailable(err))
 	}
 	return nil

@@ -215,7 +215,7 @@ func (l *lane) send(batch []*pending) {
 	for i, p := range batch {
 		items[i] = p.item
 	}
-	outs, err := run(ctx, l.store.q, l.store.params(items, len(batch) > 1))
+	outs, err := run(ctx, l.store.of(items[0].Tenant), l.store.params(items, len(batch) > 1))
 	if err != nil {
 		if len(batch) > 1 && isDataError(err) {
 			for _, p := range batch {
@@ -240,7 +240,7 @@ func (l *lane) send(batch []*pending) {
 }
 
 func (l *lane) sendAlone(ctx context.Context, p *pending) {
-	outs, err := run(ctx, l.store.q, l.store.params([]*Item{p.item}, false))
+	outs, err := run(ctx, l.store.of(p.item.Tenant), l.store.params([]*Item{p.item}, false))
 	if err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = fmt.Errorf("%w: the session is locked", ErrUnavailable)

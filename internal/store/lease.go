@@ -51,7 +51,7 @@ func (s *Store) TakeLease(ctx context.Context, r LeaseRequest) (Lease, error) {
 	if err != nil {
 		return Lease{}, fmt.Errorf("lease: %w", err)
 	}
-	row, err := s.q.TakeLease(ctx, db.TakeLeaseParams{
+	row, err := s.of(r.Tenant).TakeLease(ctx, db.TakeLeaseParams{
 		TenantID: r.Tenant, SessionKey: r.SessionKey, NewSID: sid, Gateway: r.Gateway, HostSession: r.HostSession,
 		Owner: r.Owner, TtlMs: r.TTL.Milliseconds(),
 	})
@@ -70,7 +70,7 @@ func (s *Store) TakeLease(ctx context.Context, r LeaseRequest) (Lease, error) {
 // EndLease gives a lease back. A token that is wrong or expired answers
 // ErrLeaseStale.
 func (s *Store) EndLease(ctx context.Context, tenant, key, token string) error {
-	n, err := s.q.EndLease(ctx, db.EndLeaseParams{TenantID: tenant, SessionKey: key, Token: token})
+	n, err := s.of(tenant).EndLease(ctx, db.EndLeaseParams{TenantID: tenant, SessionKey: key, Token: token})
 	if err != nil {
 		return fmt.Errorf("lease: %w", errUnavailable(err))
 	}

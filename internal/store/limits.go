@@ -18,7 +18,7 @@ const countStep = 20_000
 
 // Override reads what a tenant's limits are beside the settings'.
 func (s *Store) Override(ctx context.Context, tenant string) (access.Override, error) {
-	r, err := s.q.TenantLimits(ctx, db.TenantLimitsParams{TenantID: tenant})
+	r, err := s.of(tenant).TenantLimits(ctx, db.TenantLimitsParams{TenantID: tenant})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return access.Override{Tenant: tenant}, nil
 	}
@@ -30,7 +30,7 @@ func (s *Store) Override(ctx context.Context, tenant string) (access.Override, e
 
 // Overrides lists the tenants whose limits differ from the settings'.
 func (s *Store) Overrides(ctx context.Context) ([]access.Override, error) {
-	rows, err := s.q.ListTenantLimits(ctx)
+	rows, err := s.everyone.ListTenantLimits(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("tenants: %w", errUnavailable(err))
 	}
@@ -49,9 +49,9 @@ func overrideOf(r *db.TenantLimit) access.Override {
 func (s *Store) SetOverride(ctx context.Context, o access.Override) error {
 	var err error
 	if o.Rate == nil && o.Concurrency == nil && o.Sessions == nil && o.StorageBytes == nil {
-		err = s.q.DropTenantLimits(ctx, db.DropTenantLimitsParams{TenantID: o.Tenant})
+		err = s.of(o.Tenant).DropTenantLimits(ctx, db.DropTenantLimitsParams{TenantID: o.Tenant})
 	} else {
-		err = s.q.SetTenantLimits(ctx, db.SetTenantLimitsParams{
+		err = s.of(o.Tenant).SetTenantLimits(ctx, db.SetTenantLimitsParams{
 			TenantID: o.Tenant, Rate: o.Rate, Concurrency: o.Concurrency, Sessions: o.Sessions, StorageBytes: o.StorageBytes,
 		})
 	}
@@ -63,7 +63,7 @@ func (s *Store) SetOverride(ctx context.Context, o access.Override) error {
 
 // CountSessions counts a tenant's sessions, no further than most.
 func (s *Store) CountSessions(ctx context.Context, tenant string, most int64) (int64, error) {
-	n, err := s.q.CountSessions(ctx, db.CountSessionsParams{TenantID: tenant, MaxRows: most})
+	n, err := s.of(tenant).CountSessions(ctx, db.CountSessionsParams{TenantID: tenant, MaxRows: most})
 	if err != nil {
 		return 0, fmt.Errorf("tenant: %w", errUnavailable(err))
 	}
@@ -75,7 +75,7 @@ func (s *Store) CountSessions(ctx context.Context, tenant string, most int64) (i
 // asked, so its cost follows what is new.
 func (s *Store) CountBytes(ctx context.Context, tenant string) (int64, error) {
 	for {
-		r, err := s.q.CountBytes(ctx, db.CountBytesParams{TenantID: tenant, MaxRows: countStep})
+		r, err := s.of(tenant).CountBytes(ctx, db.CountBytesParams{TenantID: tenant, MaxRows: countStep})
 		if errors.Is(err, pgx.ErrNoRows) {
 			continue // another node has counted further; what it found is there now
 		}

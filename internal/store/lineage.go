@@ -52,7 +52,7 @@ func descentOf(key string, r db.Lineage) Descent {
 // DescentOf tells of whom a session descends; ok is false for one that began by
 // itself.
 func (s *Store) DescentOf(ctx context.Context, tenant string, sid uuid.UUID, key string) (d Descent, ok bool, err error) {
-	r, err := s.q.LineageOf(ctx, db.LineageOfParams{TenantID: tenant, SID: sid})
+	r, err := s.of(tenant).LineageOf(ctx, db.LineageOfParams{TenantID: tenant, SID: sid})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Descent{}, false, nil
 	}
@@ -64,7 +64,7 @@ func (s *Store) DescentOf(ctx context.Context, tenant string, sid uuid.UUID, key
 
 // Children are the sessions that descend directly from one, newest first.
 func (s *Store) Children(ctx context.Context, tenant string, sid uuid.UUID, limit int) ([]Descent, error) {
-	rows, err := s.q.ChildrenOf(ctx, db.ChildrenOfParams{TenantID: tenant, ParentSID: sid, MaxRows: int32(limit)})
+	rows, err := s.of(tenant).ChildrenOf(ctx, db.ChildrenOfParams{TenantID: tenant, ParentSID: sid, MaxRows: int32(limit)})
 	if err != nil {
 		return nil, readErr("lineage", err)
 	}
@@ -77,7 +77,7 @@ func (s *Store) Children(ctx context.Context, tenant string, sid uuid.UUID, limi
 
 // ChildByKey finds a session that descends from another, and its row.
 func (s *Store) ChildByKey(ctx context.Context, tenant, key string) (Session, Descent, error) {
-	return childByKey(ctx, s.q, tenant, key)
+	return childByKey(ctx, s.of(tenant), tenant, key)
 }
 
 func childByKey(ctx context.Context, q *db.Queries, tenant, key string) (Session, Descent, error) {
@@ -100,7 +100,7 @@ type Inheritor struct {
 // forks, parents before children. Whoever erases the session holds its lock
 // while asking: a fork takes the locks of all its ancestors.
 func (s *Store) Inheritors(ctx context.Context, tenant string, sid uuid.UUID) ([]Inheritor, error) {
-	return inheritors(ctx, s.q, tenant, sid)
+	return inheritors(ctx, s.of(tenant), tenant, sid)
 }
 
 func inheritors(ctx context.Context, q *db.Queries, tenant string, sid uuid.UUID) ([]Inheritor, error) {
@@ -118,8 +118,7 @@ func inheritors(ctx context.Context, q *db.Queries, tenant string, sid uuid.UUID
 // EndSubagent notes why a child ended, in its log. The same reason again adds
 // nothing.
 func (s *Store) EndSubagent(ctx context.Context, tenant string, d Descent, reason string, e NewEvent) error {
-	return errUnavailable(pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		q := s.q.WithTx(tx)
+	return errUnavailable(s.within(ctx, tenant, func(q *db.Queries) error {
 		if err := q.LockSession(ctx, db.LockSessionParams{TenantID: tenant, SessionKey: d.SessionKey}); err != nil {
 			return fmt.Errorf("lock: %w", err)
 		}
@@ -148,8 +147,7 @@ func (s *Store) EndSubagent(ctx context.Context, tenant string, d Descent, reaso
 // contextengine.ErrSubagentBegan where a host wrote or forks descend from it,
 // and contextengine.ErrUnknownSession where that life has gone already.
 func (s *Store) RemoveChild(ctx context.Context, tenant, key string, sid uuid.UUID) error {
-	return errUnavailable(pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		q := s.q.WithTx(tx)
+	return errUnavailable(s.within(ctx, tenant, func(q *db.Queries) error {
 		if err := q.LockSession(ctx, db.LockSessionParams{TenantID: tenant, SessionKey: key}); err != nil {
 			return fmt.Errorf("lock: %w", err)
 		}
@@ -176,7 +174,7 @@ func (s *Store) RemoveChild(ctx context.Context, tenant, key string, sid uuid.UU
 // SweepChildren removes sub-agents whose time to begin is over and keeps those
 // that have begun, at most limit of both. more tells that there may be others.
 func (s *Store) SweepChildren(ctx context.Context, limit int) (removed int, more bool, err error) {
-	due, err := s.q.ExpiredChildren(ctx, db.ExpiredChildrenParams{MaxRows: int32(limit)})
+	due, err := s.everyone.ExpiredChildren(ctx, db.ExpiredChildrenParams{MaxRows: int32(limit)})
 	if err != nil {
 		return 0, false, readErr("lineage", err)
 	}
@@ -186,7 +184,7 @@ func (s *Store) SweepChildren(ctx context.Context, limit int) (removed int, more
 		case err == nil:
 			removed++
 		case errors.Is(err, contextengine.ErrSubagentBegan):
-			if err := s.q.KeepChild(ctx, db.KeepChildParams{TenantID: c.TenantID, SID: c.SID}); err != nil {
+			if err := s.of(c.TenantID).KeepChild(ctx, db.KeepChildParams{TenantID: c.TenantID, SID: c.SID}); err != nil {
 				return removed, false, readErr("lineage", err)
 			}
 		case errors.Is(err, contextengine.ErrUnknownSession): // somebody else was faster

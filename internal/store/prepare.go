@@ -20,7 +20,7 @@ type SoftSession struct {
 // WorthPreparing are those sessions whose windows are over a share of their
 // budget, in thousandths, and that owe no compaction yet.
 func (s *Store) WorthPreparing(ctx context.Context, tenants []string, sids []uuid.UUID, softMilli int64) ([]SoftSession, error) {
-	rows, err := s.q.WorthPreparing(ctx, db.WorthPreparingParams{
+	rows, err := s.everyone.WorthPreparing(ctx, db.WorthPreparingParams{
 		TenantIds: tenants, Sids: sids, DefaultBudget: s.cfg.DefaultBudget, SoftMilli: softMilli,
 	})
 	if err != nil {

@@ -19,7 +19,7 @@ type Redo struct {
 
 // DueRedo takes due sessions and hides them from other workers for a while.
 func (s *Store) DueRedo(ctx context.Context, limit int, lease time.Duration) ([]Redo, error) {
-	rows, err := s.q.DueRedo(ctx, db.DueRedoParams{LeaseSeconds: lease.Seconds(), MaxRows: int32(limit)})
+	rows, err := s.everyone.DueRedo(ctx, db.DueRedoParams{LeaseSeconds: lease.Seconds(), MaxRows: int32(limit)})
 	if err != nil {
 		return nil, readErr("redo", err)
 	}
@@ -32,7 +32,7 @@ func (s *Store) DueRedo(ctx context.Context, limit int, lease time.Duration) ([]
 
 // PostponeRedo puts the next try off and notes why.
 func (s *Store) PostponeRedo(ctx context.Context, tenant string, sid uuid.UUID, delay time.Duration, why string) error {
-	err := s.q.PostponeRedo(ctx, db.PostponeRedoParams{TenantID: tenant, SID: sid, DelaySeconds: delay.Seconds(), LastError: &why})
+	err := s.of(tenant).PostponeRedo(ctx, db.PostponeRedoParams{TenantID: tenant, SID: sid, DelaySeconds: delay.Seconds(), LastError: &why})
 	if err != nil {
 		return fmt.Errorf("redo: %w", errUnavailable(err))
 	}
@@ -41,7 +41,7 @@ func (s *Store) PostponeRedo(ctx context.Context, tenant string, sid uuid.UUID, 
 
 // PayRedo ends it: nothing of the session is to be written anew.
 func (s *Store) PayRedo(ctx context.Context, tenant string, sid uuid.UUID) error {
-	if err := s.q.PayRedo(ctx, db.PayRedoParams{TenantID: tenant, SID: sid}); err != nil {
+	if err := s.of(tenant).PayRedo(ctx, db.PayRedoParams{TenantID: tenant, SID: sid}); err != nil {
 		return fmt.Errorf("redo: %w", errUnavailable(err))
 	}
 	return nil
@@ -49,7 +49,7 @@ func (s *Store) PayRedo(ctx context.Context, tenant string, sid uuid.UUID) error
 
 // OwedRedos counts the sessions with such summaries.
 func (s *Store) OwedRedos(ctx context.Context) (int64, error) {
-	n, err := s.q.CountRedo(ctx)
+	n, err := s.everyone.CountRedo(ctx)
 	if err != nil {
 		return 0, readErr("redo", err)
 	}

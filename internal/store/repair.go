@@ -14,7 +14,7 @@ import (
 
 // SessionsOfKey are the sessions that have a key, of every tenant.
 func (s *Store) SessionsOfKey(ctx context.Context, key string) ([]SessionID, error) {
-	rows, err := s.q.SessionsOfKey(ctx, db.SessionsOfKeyParams{SessionKey: key})
+	rows, err := s.everyone.SessionsOfKey(ctx, db.SessionsOfKeyParams{SessionKey: key})
 	if err != nil {
 		return nil, readErr("sessions", err)
 	}
@@ -33,8 +33,7 @@ type Repair struct {
 
 // InRepair runs fn under the session's lock and commits what it did.
 func (s *Store) InRepair(ctx context.Context, id SessionID, fn func(*Repair) error) error {
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		q := s.q.WithTx(tx)
+	err := s.within(ctx, id.Tenant, func(q *db.Queries) error {
 		if err := q.LockSession(ctx, db.LockSessionParams{TenantID: id.Tenant, SessionKey: id.Key}); err != nil {
 			return fmt.Errorf("lock: %w", err)
 		}
@@ -205,7 +204,7 @@ func (s *Store) Owing(cur Session) (d Debt, ok bool) {
 
 // DropStrayDebts drops debts of sessions that do not exist.
 func (s *Store) DropStrayDebts(ctx context.Context) (int64, error) {
-	n, err := s.q.DropStrayDebts(ctx)
+	n, err := s.everyone.DropStrayDebts(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("debts: %w", errUnavailable(err))
 	}
@@ -215,11 +214,11 @@ func (s *Store) DropStrayDebts(ctx context.Context) (int64, error) {
 // CallDue makes all that is owed due at once, so that the next sweep of a worker
 // publishes it: compactions, and summaries to be written anew.
 func (s *Store) CallDue(ctx context.Context) (int64, error) {
-	debts, err := s.q.CallDebts(ctx)
+	debts, err := s.everyone.CallDebts(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("debts: %w", errUnavailable(err))
 	}
-	redos, err := s.q.CallRedos(ctx)
+	redos, err := s.everyone.CallRedos(ctx)
 	if err != nil {
 		return debts, fmt.Errorf("redo: %w", errUnavailable(err))
 	}

@@ -38,7 +38,7 @@ type RetentionCursor struct {
 // ExpiredAfter looks at up to limit sessions of all tenants behind a place and
 // answers with the expired ones among them. more is false at the walk's end.
 func (s *Store) ExpiredAfter(ctx context.Context, r Retention, at RetentionCursor, limit int) (found []Expired, next RetentionCursor, more bool, err error) {
-	rows, err := s.q.Expired(ctx, db.ExpiredParams{
+	rows, err := s.everyone.Expired(ctx, db.ExpiredParams{
 		AgeSeconds: r.Age.Seconds(), IdleSeconds: r.Idle.Seconds(), AfterTenant: at.Tenant, AfterSID: at.SID, MaxRows: int32(limit),
 	})
 	if err != nil {

@@ -105,7 +105,7 @@ func (s *Store) SearchState(ctx context.Context, tenant string, sids []uuid.UUID
 	if sids == nil {
 		sids = []uuid.UUID{}
 	}
-	r, err := s.q.SearchState(ctx, db.SearchStateParams{TenantID: tenant, Sids: sids})
+	r, err := s.of(tenant).SearchState(ctx, db.SearchStateParams{TenantID: tenant, Sids: sids})
 	if err != nil {
 		return SearchIndexState{}, readErr("search", err)
 	}
@@ -118,7 +118,7 @@ func (s *Store) SearchState(ctx context.Context, tenant string, sids []uuid.UUID
 
 // SearchPaths reads the present state of sessions, which tells their paths.
 func (s *Store) SearchPaths(ctx context.Context, tenant string, sids []uuid.UUID) (map[uuid.UUID]events.State, error) {
-	rows, err := s.q.SearchPaths(ctx, db.SearchPathsParams{TenantID: tenant, Sids: sids})
+	rows, err := s.of(tenant).SearchPaths(ctx, db.SearchPathsParams{TenantID: tenant, Sids: sids})
 	if err != nil {
 		return nil, readErr("search", err)
 	}

@@ -104,7 +104,7 @@ func (s *Store) SearchCounts(ctx context.Context, tenant string, f *SearchFilter
 	for i := range queries {
 		queries[i] = by.all(queries[i])
 	}
-	rows, err := s.q.SearchCounts(ctx, db.SearchCountsParams{TenantID: tenant, Queries: queries, Horizon: horizon, Most: int32(most)})
+	rows, err := s.unfiltered().SearchCounts(ctx, db.SearchCountsParams{TenantID: tenant, Queries: queries, Horizon: horizon, Most: int32(most)})
 	if err != nil {
 		return nil, readErr("search", err)
 	}
@@ -127,7 +127,7 @@ func (s *Store) SearchAll(
 	if len(queries) > 1 {
 		spread = by.all(queries[rarest], queryOf(by.mark, search.Lookup{Term: markParts}))
 	}
-	rows, err := s.q.SearchAll(ctx, db.SearchAllParams{
+	rows, err := s.unfiltered().SearchAll(ctx, db.SearchAllParams{
 		TenantID: tenant, Query: by.all(slices.Clone(queries)...), Ranked: strings.Join(queries, " | "), Rarest: spread, Queries: queries,
 		Average: average, Horizon: before.Horizon, BeforeScore: before.Score, BeforeDoc: before.Doc,
 		Kinds: by.kinds, Roles: by.roles, Tool: f.Tool, Epoch: f.Epoch, Since: by.since, Until: by.until,
@@ -149,7 +149,7 @@ func (s *Store) SearchNewest(
 ) ([]SearchFound, error) {
 	by := filterOf(tenant, f)
 	queries := by.entries(lookups)
-	rows, err := s.q.SearchNewest(ctx, db.SearchNewestParams{
+	rows, err := s.unfiltered().SearchNewest(ctx, db.SearchNewestParams{
 		TenantID: tenant, Query: by.all(queries[rarest]), Queries: queries, Horizon: before.Horizon, BeforeDoc: before.Doc,
 		Kinds: by.kinds, Roles: by.roles, Tool: f.Tool, Epoch: f.Epoch, Since: by.since, Until: by.until,
 		Hidden: int32(f.Without), Sids: by.sids, Paths: by.paths, MaxRows: int32(limit),
@@ -175,7 +175,7 @@ func (s *Store) SearchAny(
 	for i := range queries {
 		queries[i] = by.all(queries[i])
 	}
-	rows, err := s.q.SearchAny(ctx, db.SearchAnyParams{
+	rows, err := s.unfiltered().SearchAny(ctx, db.SearchAnyParams{
 		TenantID: tenant, Queries: queries, Weights: weights,
 		Average: average, Horizon: before.Horizon, BeforeScore: before.Score, BeforeDoc: before.Doc,
 		Kinds: by.kinds, Roles: by.roles, Tool: f.Tool, Epoch: f.Epoch, Since: by.since, Until: by.until,
@@ -206,7 +206,7 @@ func (s *Store) SearchTexts(
 	for i := range found {
 		p.WantSids[i], p.WantSeqs[i] = found[i].SID, found[i].Seq
 	}
-	rows, err := s.q.SearchTexts(ctx, p)
+	rows, err := s.of(tenant).SearchTexts(ctx, p)
 	if err != nil {
 		return nil, readErr("search", err)
 	}
@@ -232,7 +232,7 @@ type SearchScanned struct {
 // they must hold, "" any.
 func (s *Store) SearchScan(ctx context.Context, tenant string, f *SearchFilter, filler string, before SearchMark, limit int) ([]SearchScanned, error) {
 	by := filterOf(tenant, f)
-	rows, err := s.q.SearchScan(ctx, db.SearchScanParams{
+	rows, err := s.unfiltered().SearchScan(ctx, db.SearchScanParams{
 		TenantID: tenant, Filler: filler, Horizon: before.Horizon, BeforeDoc: before.Doc,
 		Kinds: by.kinds, Roles: by.roles, Tool: f.Tool, Epoch: f.Epoch, Since: by.since, Until: by.until,
 		Hidden: int32(f.Without), Sids: by.sids, Paths: by.paths, MaxRows: int32(limit),
@@ -266,7 +266,7 @@ func (s *Store) SearchNeighbours(ctx context.Context, tenant string, found []Sea
 	for i := range found {
 		p.Sids[i], p.Seqs[i] = found[i].SID, found[i].Seq
 	}
-	rows, err := s.q.SearchNeighbours(ctx, p)
+	rows, err := s.of(tenant).SearchNeighbours(ctx, p)
 	if err != nil {
 		return nil, readErr("search", err)
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/engined/engined/internal/search"
 	"github.com/engined/engined/internal/store/db"
@@ -24,7 +23,7 @@ func (s *Store) SearchBehind(ctx context.Context, limit int) ([]string, error) {
 	if _, err := s.era(ctx); errors.Is(err, ErrFeedClosed) {
 		return nil, nil
 	}
-	out, err := s.q.SearchBehind(ctx, db.SearchBehindParams{MaxRows: int32(limit)})
+	out, err := s.everyone.SearchBehind(ctx, db.SearchBehindParams{MaxRows: int32(limit)})
 	if err != nil {
 		return nil, readErr("search", err)
 	}
@@ -38,7 +37,7 @@ func (s *Store) SearchClaim(ctx context.Context, tenant string, lease time.Durat
 	if _, err := s.era(ctx); errors.Is(err, ErrFeedClosed) {
 		return Cursor{}, false, nil // there is nothing that could be read
 	}
-	rows, err := s.q.SearchClaim(ctx, db.SearchClaimParams{TenantID: tenant, Seconds: lease.Seconds()})
+	rows, err := s.of(tenant).SearchClaim(ctx, db.SearchClaimParams{TenantID: tenant, Seconds: lease.Seconds()})
 	if err != nil || len(rows) == 0 {
 		return Cursor{}, false, errUnavailable(err)
 	}
@@ -47,7 +46,7 @@ func (s *Store) SearchClaim(ctx context.Context, tenant string, lease time.Durat
 
 // SearchRelease gives a claim back.
 func (s *Store) SearchRelease(ctx context.Context, tenant string) error {
-	return errUnavailable(s.q.SearchRelease(ctx, db.SearchReleaseParams{TenantID: tenant}))
+	return errUnavailable(s.of(tenant).SearchRelease(ctx, db.SearchReleaseParams{TenantID: tenant}))
 }
 
 // SearchBatch is what a run of the feed adds to the index.
@@ -72,8 +71,7 @@ type SearchSource struct {
 // that were erased meanwhile are left out.
 func (s *Store) SearchWrite(ctx context.Context, tenant string, b SearchBatch, lease time.Duration) error {
 	write, sums := partsOf(tenant, b)
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		q := s.q.WithTx(tx)
+	err := s.within(ctx, tenant, func(q *db.Queries) error {
 		// The cursor's row first: it is what two writers meet at.
 		n, err := q.SearchAdvance(ctx, db.SearchAdvanceParams{
 			TenantID: tenant, Xid: xid(b.To.XID), Position: b.To.Position, Seconds: lease.Seconds(),
@@ -183,8 +181,7 @@ func partsOf(tenant string, b SearchBatch) (db.SearchWritePartsParams, db.Search
 
 // SearchForget drops a tenant's index; it is built again from the log.
 func (s *Store) SearchForget(ctx context.Context, tenant string) (parts int64, err error) {
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		q := s.q.WithTx(tx)
+	err = s.within(ctx, tenant, func(q *db.Queries) error {
 		// First, so that a writer's compare and swap waits and then fails.
 		if err := q.SearchRewind(ctx, db.SearchRewindParams{TenantID: tenant}); err != nil {
 			return err
@@ -202,7 +199,7 @@ func (s *Store) SearchForget(ctx context.Context, tenant string) (parts int64, e
 
 // SearchTenants lists the tenants that have an index.
 func (s *Store) SearchTenants(ctx context.Context) ([]string, error) {
-	out, err := s.q.SearchTenants(ctx)
+	out, err := s.everyone.SearchTenants(ctx)
 	if err != nil {
 		return nil, readErr("search", err)
 	}

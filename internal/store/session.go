@@ -54,7 +54,7 @@ func deref(s *string) string {
 
 // Session reads a session by its key.
 func (s *Store) Session(ctx context.Context, tenant, key string) (Session, error) {
-	r, err := s.q.SessionByKey(ctx, db.SessionByKeyParams{TenantID: tenant, SessionKey: key})
+	r, err := s.of(tenant).SessionByKey(ctx, db.SessionByKeyParams{TenantID: tenant, SessionKey: key})
 	if err != nil {
 		return Session{}, readErr("session", err)
 	}
@@ -63,7 +63,7 @@ func (s *Store) Session(ctx context.Context, tenant, key string) (Session, error
 
 // SessionBySID reads a session by our id of it.
 func (s *Store) SessionBySID(ctx context.Context, tenant string, sid uuid.UUID) (Session, error) {
-	r, err := s.q.SessionBySID(ctx, db.SessionBySIDParams{TenantID: tenant, SID: sid})
+	r, err := s.of(tenant).SessionBySID(ctx, db.SessionBySIDParams{TenantID: tenant, SID: sid})
 	if err != nil {
 		return Session{}, readErr("session", err)
 	}
@@ -79,7 +79,7 @@ type SessionListing struct {
 
 // Sessions lists a tenant's sessions by key, after the given one.
 func (s *Store) Sessions(ctx context.Context, tenant, after string, limit int) ([]SessionListing, error) {
-	rows, err := s.q.ListSessions(ctx, db.ListSessionsParams{TenantID: tenant, After: after, MaxRows: int32(limit)})
+	rows, err := s.of(tenant).ListSessions(ctx, db.ListSessionsParams{TenantID: tenant, After: after, MaxRows: int32(limit)})
 	if err != nil {
 		return nil, readErr("sessions", err)
 	}
@@ -111,7 +111,7 @@ type View struct {
 // View reads a session, its state and up to limit messages after cachedHead,
 // if the session still is the cached one.
 func (s *Store) View(ctx context.Context, tenant, key string, cached uuid.UUID, cachedHead int64, limit int) (View, error) {
-	r, err := s.q.SessionView(ctx, db.SessionViewParams{
+	r, err := s.of(tenant).SessionView(ctx, db.SessionViewParams{
 		TenantID: tenant, SessionKey: key, CachedSID: cached, CachedHead: cachedHead, MaxRows: int32(limit),
 	})
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *Store) View(ctx context.Context, tenant, key string, cached uuid.UUID, 
 
 // StateAsOf reads the state that held when the head was seq.
 func (s *Store) StateAsOf(ctx context.Context, tenant string, sid uuid.UUID, seq int64) (events.State, error) {
-	r, err := s.q.StateAsOf(ctx, db.StateAsOfParams{TenantID: tenant, SID: sid, AsOf: seq})
+	r, err := s.of(tenant).StateAsOf(ctx, db.StateAsOfParams{TenantID: tenant, SID: sid, AsOf: seq})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return events.FirstState(), nil
 	}
@@ -144,7 +144,7 @@ func (s *Store) StateAsOf(ctx context.Context, tenant string, sid uuid.UUID, seq
 
 // StateOfEpoch reads the state with which an epoch began.
 func (s *Store) StateOfEpoch(ctx context.Context, tenant string, sid uuid.UUID, epoch int64) (events.State, error) {
-	body, err := s.q.StateOfEpoch(ctx, db.StateOfEpochParams{TenantID: tenant, SID: sid, Epoch: epoch})
+	body, err := s.of(tenant).StateOfEpoch(ctx, db.StateOfEpochParams{TenantID: tenant, SID: sid, Epoch: epoch})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return events.FirstState(), nil
 	}
@@ -164,7 +164,7 @@ func readErr(what string, err error) error {
 
 // DialectAsOf is the session's dialect as it was known when a seq was its head.
 func (s *Store) DialectAsOf(ctx context.Context, tenant string, sid uuid.UUID, seq int64) (message.Dialect, error) {
-	d, err := s.q.DialectAsOf(ctx, db.DialectAsOfParams{TenantID: tenant, SID: sid, AsOf: seq})
+	d, err := s.of(tenant).DialectAsOf(ctx, db.DialectAsOfParams{TenantID: tenant, SID: sid, AsOf: seq})
 	if err != nil {
 		return message.Neutral, readErr("dialect", err)
 	}

@@ -23,7 +23,7 @@ type SessionID struct {
 // SessionsAfter lists all sessions of all tenants behind a place, in the order
 // of their ids; the zero value is the beginning.
 func (s *Store) SessionsAfter(ctx context.Context, after SessionID, limit int) ([]SessionID, error) {
-	rows, err := s.q.SessionsAfter(ctx, db.SessionsAfterParams{AfterTenant: after.Tenant, AfterSID: after.SID, MaxRows: int32(limit)})
+	rows, err := s.everyone.SessionsAfter(ctx, db.SessionsAfterParams{AfterTenant: after.Tenant, AfterSID: after.SID, MaxRows: int32(limit)})
 	if err != nil {
 		return nil, readErr("sessions", err)
 	}
@@ -36,7 +36,7 @@ func (s *Store) SessionsAfter(ctx context.Context, after SessionID, limit int) (
 
 // StrayDebts are debts of sessions that do not exist.
 func (s *Store) StrayDebts(ctx context.Context, limit int) ([]SessionID, error) {
-	rows, err := s.q.StrayDebts(ctx, db.StrayDebtsParams{MaxRows: int32(limit)})
+	rows, err := s.everyone.StrayDebts(ctx, db.StrayDebtsParams{MaxRows: int32(limit)})
 	if err != nil {
 		return nil, readErr("debts", err)
 	}
@@ -55,9 +55,7 @@ type Snapshot struct {
 
 // InSnapshot runs fn on a session while others write to it. It holds no lock.
 func (s *Store) InSnapshot(ctx context.Context, id SessionID, fn func(*Snapshot) error) error {
-	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		return fn(&Snapshot{q: s.q.WithTx(tx), id: id})
-	})
+	err := s.inSnapshot(ctx, id.Tenant, func(q *db.Queries) error { return fn(&Snapshot{q: q, id: id}) })
 	return errUnavailable(err)
 }
 

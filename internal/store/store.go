@@ -24,6 +24,9 @@ type Config struct {
 	StatementTimeout time.Duration
 	// PgBouncer switches prepared statements off, for transaction pooling.
 	PgBouncer bool
+	// RowSecurity has Postgres hold queries about a tenant to its rows; see
+	// CanSecureRows.
+	RowSecurity bool
 	// DefaultBudget is the token budget of sessions that never reported one.
 	DefaultBudget int64
 	// DebtMilli is the share of the budget, in thousandths, above which a
@@ -65,12 +68,13 @@ func (c Config) withDefaults() Config {
 
 // Store is a pool of connections and the lanes that group appends.
 type Store struct {
-	cfg   Config
-	pool  *pgxpool.Pool
-	q     *db.Queries
-	log   *slog.Logger
-	lanes []*lane
-	eras  eraGate
+	cfg  Config
+	pool *pgxpool.Pool
+	// everyone runs queries of all tenants; of and within those of one.
+	everyone *db.Queries
+	log      *slog.Logger
+	lanes    []*lane
+	eras     eraGate
 }
 
 // Open connects. It does not migrate; see Migrate.
@@ -93,7 +97,10 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		params["jit"] = "off"
 		params["plan_cache_mode"] = "force_generic_plan"
 	} else {
-		pc.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+		// Types of parameters are asked for once and remembered here; what is sent
+		// needs nothing of the connection it comes to. Guessing the types instead
+		// fails on arrays of uuids.
+		pc.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
 	s := &Store{cfg: cfg, log: cfg.Log.With("component", "store")}
 	// A new connection may lead to another cluster.
@@ -105,7 +112,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("database pool: %w", err)
 	}
-	s.pool, s.q = pool, db.New(pool)
+	s.pool, s.everyone = pool, db.New(pool)
 	s.lanes = newLanes(s, cfg.Lanes)
 	if err := s.Ping(ctx); err != nil {
 		pool.Close()

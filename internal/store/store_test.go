@@ -29,7 +29,7 @@ func open(t testing.TB) *store.Store {
 
 func openURL(t testing.TB, url string) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Config{URL: url})
+	s, err := store.Open(t.Context(), store.Config{URL: url, RowSecurity: true})
 	if err != nil {
 		t.Fatal(err)
 	}

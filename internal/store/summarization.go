@@ -34,7 +34,7 @@ func (s *Store) AskHost(ctx context.Context, q Question) (uuid.UUID, error) {
 	if err != nil {
 		return uuid.Nil, err
 	}
-	got, err := s.q.AskJob(ctx, db.AskJobParams{
+	got, err := s.of(q.Tenant).AskJob(ctx, db.AskJobParams{
 		TenantID: q.Tenant, ID: id, SID: q.SID, Key: q.Key, Summarizer: q.Summarizer, Model: q.Model, System: q.System,
 		Prompt: q.Prompt, MaxTokens: int32(q.MaxTokens), LeaseSeconds: q.LeaseWithin.Seconds(), DeadlineSeconds: q.AnswerWithin.Seconds(),
 	})
@@ -63,7 +63,7 @@ func (s *Store) LeaseHostJob(ctx context.Context, tenant, owner string, models [
 	if models == nil {
 		models = []string{}
 	}
-	r, err := s.q.LeaseJob(ctx, db.LeaseJobParams{TenantID: tenant, Owner: &owner, Models: models, LeaseSeconds: lease.Seconds()})
+	r, err := s.of(tenant).LeaseJob(ctx, db.LeaseJobParams{TenantID: tenant, Owner: &owner, Models: models, LeaseSeconds: lease.Seconds()})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return HostJob{}, false, nil
 	}
@@ -85,7 +85,7 @@ type HostAnswer struct {
 
 // AnswerHostJob keeps an answer. accepted is false where there was one before.
 func (s *Store) AnswerHostJob(ctx context.Context, tenant string, id uuid.UUID, a HostAnswer) (accepted bool, err error) {
-	n, err := s.q.AnswerJob(ctx, db.AnswerJobParams{
+	n, err := s.of(tenant).AnswerJob(ctx, db.AnswerJobParams{
 		TenantID: tenant, ID: id, Answer: &a.Text, Finish: &a.Finish, AnswerModel: &a.Model,
 		InputTokens: a.InputTokens, OutputTokens: a.OutputTokens,
 	})
@@ -94,7 +94,7 @@ func (s *Store) AnswerHostJob(ctx context.Context, tenant string, id uuid.UUID, 
 
 // FailHostJob says that a gateway's model gave no answer.
 func (s *Store) FailHostJob(ctx context.Context, tenant string, id uuid.UUID, reason string) (accepted bool, err error) {
-	n, err := s.q.FailJob(ctx, db.FailJobParams{TenantID: tenant, ID: id, Error: &reason})
+	n, err := s.of(tenant).FailJob(ctx, db.FailJobParams{TenantID: tenant, ID: id, Error: &reason})
 	return s.settled(ctx, tenant, id, n, err)
 }
 
@@ -105,7 +105,7 @@ func (s *Store) settled(ctx context.Context, tenant string, id uuid.UUID, n int6
 	if n > 0 {
 		return true, nil
 	}
-	known, err := s.q.JobExists(ctx, db.JobExistsParams{TenantID: tenant, ID: id})
+	known, err := s.of(tenant).JobExists(ctx, db.JobExistsParams{TenantID: tenant, ID: id})
 	if err != nil {
 		return false, readErr("summarization job", err)
 	}
@@ -126,7 +126,7 @@ type HostJobState struct {
 
 // HostJob reads how a question stands; ErrUnknownJob once it is gone.
 func (s *Store) HostJob(ctx context.Context, tenant string, id uuid.UUID) (HostJobState, error) {
-	r, err := s.q.ReadJob(ctx, db.ReadJobParams{TenantID: tenant, ID: id})
+	r, err := s.of(tenant).ReadJob(ctx, db.ReadJobParams{TenantID: tenant, ID: id})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return HostJobState{}, ErrUnknownJob
 	}
@@ -145,9 +145,9 @@ func (s *Store) HostJob(ctx context.Context, tenant string, id uuid.UUID) (HostJ
 // DropHostJob forgets a question, and those of all tenants that nobody came
 // back for.
 func (s *Store) DropHostJob(ctx context.Context, tenant string, id uuid.UUID) error {
-	err := s.q.DropJob(ctx, db.DropJobParams{TenantID: tenant, ID: id})
+	err := s.of(tenant).DropJob(ctx, db.DropJobParams{TenantID: tenant, ID: id})
 	if err == nil {
-		err = s.q.DropOldJobs(ctx)
+		err = s.everyone.DropOldJobs(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("summarization job: %w", errUnavailable(err))

@@ -126,8 +126,8 @@ type LaneTx struct {
 // InLane runs fn under the session's lock and commits what it did. An error of
 // fn undoes everything and is returned as it is.
 func (s *Store) InLane(ctx context.Context, tenant, key string, l Lane, fn func(*LaneTx) error) error {
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		t := &LaneTx{store: s, q: s.q.WithTx(tx), tenant: tenant, key: key, Lane: LaneRow{Lane: l}}
+	err := s.within(ctx, tenant, func(q *db.Queries) error {
+		t := &LaneTx{store: s, q: q, tenant: tenant, key: key, Lane: LaneRow{Lane: l}}
 		if err := t.q.LockSession(ctx, db.LockSessionParams{TenantID: tenant, SessionKey: key}); err != nil {
 			return fmt.Errorf("lock: %w", err)
 		}
@@ -490,7 +490,7 @@ func (t *LaneTx) SaveLane(ctx context.Context, l LaneRow) error {
 
 // LaneCursor reads a lane's cursor and revision; ErrUnknownSession without one.
 func (s *Store) LaneCursor(ctx context.Context, tenant, key string, l Lane) (cursor []byte, revision string, err error) {
-	r, err := s.q.LaneCursor(ctx, db.LaneCursorParams{
+	r, err := s.of(tenant).LaneCursor(ctx, db.LaneCursorParams{
 		TenantID: tenant, SessionKey: key, Gateway: l.Gateway, HostSessionID: l.HostSession,
 	})
 	if err != nil {
@@ -502,7 +502,7 @@ func (s *Store) LaneCursor(ctx context.Context, tenant, key string, l Lane) (cur
 // EntryID is the host entry that a message is; empty where no transcript has
 // named it.
 func (s *Store) EntryID(ctx context.Context, tenant string, sid uuid.UUID, seq int64) (string, error) {
-	key, err := s.q.EntryKeyOf(ctx, db.EntryKeyOfParams{TenantID: tenant, SID: sid, Seq: seq})
+	key, err := s.of(tenant).EntryKeyOf(ctx, db.EntryKeyOfParams{TenantID: tenant, SID: sid, Seq: seq})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", nil
 	}
