@@ -34,7 +34,7 @@ BEGIN
         IF NOT EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = t.name AND p.polname = 'own_tenant') THEN
             -- A policy that allows is needed for one that restricts to count.
             EXECUTE format('CREATE POLICY everything ON %s USING (true)', t.name);
-            EXECUTE format('CREATE POLICY own_tenant ON %s AS RESTRICTIVE TO engined_tenant USING (tenant_id = current_setting(''engined.tenant'', true))', t.name);
+            EXECUTE format('CREATE POLICY own_tenant ON %s AS RESTRICTIVE TO engined_tenant USING (tenant_id = (SELECT current_setting(''engined.tenant'', true)))', t.name);
         END IF;
         IF NOT t.secured THEN
             EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', t.name);

@@ -88,7 +88,7 @@ func (a *App) openStore(ctx context.Context) error {
 	}
 	s, err := store.Open(ctx, store.Config{
 		URL: a.cfg.DatabaseURL, MaxConns: int32(a.cfg.DatabaseConns), StatementTimeout: a.cfg.StatementTimeout,
-		PgBouncer: a.cfg.PgBouncer, DefaultBudget: int64(a.cfg.DefaultTokenBudget),
+		PgBouncer: a.cfg.PgBouncer, RowSecurity: a.cfg.RowSecurity != "off", DefaultBudget: int64(a.cfg.DefaultTokenBudget),
 		DebtMilli: int64(a.cfg.CompactionThreshold * 1000), Log: a.log,
 	})
 	if err != nil {
@@ -96,6 +96,25 @@ func (a *App) openStore(ctx context.Context) error {
 	}
 	a.store = s
 	a.onClose("store", func(context.Context) error { s.Close(); return nil })
+	return a.secureRows(ctx)
+}
+
+// secureRows sees to it that the setting row-security is kept.
+func (a *App) secureRows(ctx context.Context) error {
+	if a.cfg.RowSecurity == "off" {
+		return nil
+	}
+	const fix = "the database role of this node may not become " + store.TenantRole + "; docs/security.md says how it can"
+	switch able, err := a.store.CanSecureRows(ctx); {
+	case err != nil:
+		return err
+	case able:
+	case a.cfg.RowSecurity == "on":
+		return errors.New("row-security: " + fix)
+	default:
+		a.log.Warn("row level security is off", "reason", fix)
+		a.store.LeaveRowsUnsecured()
+	}
 	return nil
 }
 

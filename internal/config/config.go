@@ -45,6 +45,7 @@ type Config struct {
 	DatabaseConns    int
 	StatementTimeout time.Duration
 	PgBouncer        bool
+	RowSecurity      string
 
 	NATSURL      string
 	NATSCreds    string

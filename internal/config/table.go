@@ -177,6 +177,11 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return yesNo(&c.PgBouncer) },
 		},
 		{
+			Name: "row-security", Default: "auto", Scope: Database,
+			Usage: "have Postgres hold every query about a tenant to its rows: `on` refuses to start where that is not possible, `auto` says so in the log; see docs/security.md",
+			bind:  func(c *Config) Value { return oneOf(&c.RowSecurity, "auto", "on", "off") },
+		},
+		{
 			Name: "nats-url", Default: "nats://127.0.0.1:4222", Scope: Bus, Secret: true,
 			Usage: "NATS servers, separated by commas",
 			bind:  func(c *Config) Value { return text(&c.NATSURL, "url") },
