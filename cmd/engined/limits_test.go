@@ -170,3 +170,35 @@ func TestANewerSchemaIsLeftAlone(t *testing.T) {
 		}
 	}
 }
+
+func TestReadinessFollowsPostgres(t *testing.T) {
+	t.Parallel()
+	cluster := testdb.Cluster(t)
+	db, err := cluster.EnsureDatabase(t.Context(), "engined")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := serve(t, "serve", "--listen", "127.0.0.1:0", "--database-url", db, "--nats-url", "nats://127.0.0.1:1")
+	cl := clientOf(t, n.url, "")
+	if ready, detail, err := cl.Ready(t.Context()); !ready || err != nil {
+		t.Fatalf("%s, %v", detail, err)
+	}
+	if err := cluster.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ready, detail, err := cl.Ready(t.Context())
+	if ready || err != nil || !strings.Contains(detail, "postgres") {
+		t.Errorf("without Postgres: ready %v, %s, %v", ready, detail, err)
+	}
+	if _, err := cl.Health(t.Context()); err != nil {
+		t.Errorf("it lives nevertheless: %v", err)
+	}
+	res, err := http.Post(n.url+"/v1/sessions/s/ingest", "application/json", strings.NewReader(`{"message":{"role":"user","content":"hi"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
+		t.Errorf("a write without Postgres: %d, Retry-After %q", res.StatusCode, res.Header.Get("Retry-After"))
+	}
+}

@@ -111,7 +111,7 @@ func TestNoTableShowsAnotherTenant(t *testing.T) {
 		if n, err := as("b", fmt.Sprintf("UPDATE %s SET tenant_id = 'a'", table)); err == nil || !strings.Contains(err.Error(), "row-level security") {
 			t.Errorf("%s: a row is given away: %d, %v", table, n, err)
 		}
-		if n, err := as("b", fmt.Sprintf("INSERT INTO %[1]s OVERRIDING SYSTEM VALUE SELECT * FROM %[1]s", table)); err == nil {
+		if n, err := as("b", fmt.Sprintf("INSERT INTO %[1]s OVERRIDING SYSTEM VALUE TABLE %[1]s", table)); err == nil {
 			t.Errorf("%s: %d rows doubled", table, n)
 		}
 		// Without a tenant there is nothing at all.
@@ -122,7 +122,7 @@ func TestNoTableShowsAnotherTenant(t *testing.T) {
 		if _, err := tx.Exec(ctx, "SELECT set_config('role', 'engined_tenant', true)"); err != nil {
 			t.Fatal(err)
 		}
-		if tag, err := tx.Exec(ctx, "SELECT * FROM "+table); err != nil || tag.RowsAffected() != 0 {
+		if tag, err := tx.Exec(ctx, "TABLE "+table); err != nil || tag.RowsAffected() != 0 {
 			t.Errorf("%s without a tenant: %v, %v", table, tag, err)
 		}
 		if err := tx.Rollback(ctx); err != nil {
