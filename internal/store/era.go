@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/engined/engined/internal/store/db"
 )
 
@@ -117,8 +115,7 @@ const agePage = 5000
 // tell is called with the sessions that are done.
 func (s *Store) OpenEra(ctx context.Context, tell func(sessions int64)) (FeedEra, error) {
 	var newest int64
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		q := s.everyone.WithTx(tx)
+	err := s.withinAll(ctx, func(q *db.Queries) error {
 		// Behind this lock no position is given out that is not committed.
 		if err := q.LockEvents(ctx); err != nil {
 			return err
@@ -133,8 +130,7 @@ func (s *Store) OpenEra(ctx context.Context, tell func(sessions int64)) (FeedEra
 	if err := s.ageEvents(ctx, newest, tell); err != nil {
 		return FeedEra{}, fmt.Errorf("feed: %w", errUnavailable(err))
 	}
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		q := s.everyone.WithTx(tx)
+	err = s.withinAll(ctx, func(q *db.Queries) error {
 		if err := q.LockEras(ctx); err != nil {
 			return err
 		}
@@ -176,7 +172,7 @@ func (s *Store) ageEvents(ctx context.Context, newest int64, tell func(int64)) e
 				return err
 			}
 			for from := int64(0); from < cur.Head; from += agePage {
-				_, err := s.everyone.AgeEvents(ctx, db.AgeEventsParams{TenantID: id.Tenant, SID: id.SID, After: from, Upto: from + agePage, Newest: newest})
+				_, err := s.of(id.Tenant).AgeEvents(ctx, db.AgeEventsParams{TenantID: id.Tenant, SID: id.SID, After: from, Upto: from + agePage, Newest: newest})
 				if err != nil {
 					return err
 				}

@@ -180,3 +180,8 @@ func (s *Store) CanSecureRows(ctx context.Context) (bool, error) {
 	}
 	return ok, nil
 }
+
+// withinAll runs fn in a transaction about all tenants.
+func (s *Store) withinAll(ctx context.Context, fn func(*db.Queries) error) error {
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return fn(s.everyone.WithTx(tx)) })
+}
