@@ -94,10 +94,12 @@ func TestRestoredIntoAnotherCluster(t *testing.T) {
 	s, e := verifytest.Open(t, from)
 	verifytest.Life(t, e, "k")
 	before, cursor := feed(t, s, store.Cursor{})
-	inOrder(t, before, count(t, from, `SELECT count(*) FROM events`))
+	// Other tests' transactions may hold back the newest events in this cluster.
+	inOrder(t, before, len(before))
 	if cursor.Era != 1 {
-		t.Fatalf("era %d", cursor.Era)
+		t.Fatalf("era %d behind %d events", cursor.Era, len(before))
 	}
+	stored := count(t, from, `SELECT count(*) FROM events`)
 
 	to, err := testdb.Cluster(t).EnsureDatabase(t.Context(), "restored")
 	if err != nil {
@@ -137,11 +139,11 @@ func TestRestoredIntoAnotherCluster(t *testing.T) {
 		t.Errorf("an old cursor: %v", err)
 	}
 	seen, at := feed(t, s, store.Cursor{})
-	inOrder(t, seen, len(before)+16)
+	inOrder(t, seen, stored+16)
 	write("k")
 	write("k fork")
 	more, at := feed(t, s, at)
-	inOrder(t, append(seen, more...), len(before)+32)
+	inOrder(t, append(seen, more...), stored+32)
 	if at.Era != 2 || len(more) != 16 {
 		t.Errorf("cursor %+v behind %d more", at, len(more))
 	}
@@ -159,5 +161,5 @@ func TestRestoredIntoAnotherCluster(t *testing.T) {
 		t.Errorf("once more: %+v, %v", other, err)
 	}
 	again, _ := feed(t, s, store.Cursor{})
-	inOrder(t, again, len(before)+32)
+	inOrder(t, again, stored+32)
 }
