@@ -109,7 +109,7 @@ func TestRestoredIntoAnotherCluster(t *testing.T) {
 	if out, err := osexec.CommandContext(t.Context(), dump, "--format=custom", "--file="+file, from).CombinedOutput(); err != nil {
 		t.Skipf("pg_dump: %v: %s", err, out)
 	}
-	if out, err := osexec.CommandContext(t.Context(), restore, "--no-owner", "--exit-on-error", "--dbname="+to, file).CombinedOutput(); err != nil {
+	if out, err := osexec.CommandContext(t.Context(), restore, "--no-owner", "--no-privileges", "--exit-on-error", "--dbname="+to, file).CombinedOutput(); err != nil {
 		t.Fatalf("pg_restore: %v: %s", err, out)
 	}
 

@@ -37,6 +37,9 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) (applied int, er
 	if err != nil {
 		return applied, fmt.Errorf("migrate: %w", errUnavailable(err))
 	}
+	if err := secureTables(ctx, url); err != nil {
+		return applied, fmt.Errorf("migrate: %w", errUnavailable(err))
+	}
 	return applied, nil
 }
 

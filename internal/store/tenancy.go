@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -179,6 +180,27 @@ func (s *Store) CanSecureRows(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("row security: %w", errUnavailable(err))
 	}
 	return ok, nil
+}
+
+// secureTables makes TenantRole usable where it is not, as after a restore into
+// another server: roles are not in a dump. Where this role may not, it stays
+// unusable, which nodes tell.
+func secureTables(ctx context.Context, url string) (err error) {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	q := db.New(conn)
+	if ok, err := q.CanSecureRows(ctx); err != nil || ok {
+		return err
+	}
+	const forbidden = "42501"
+	err = q.SecureTables(ctx)
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == forbidden {
+		return nil
+	}
+	return err
 }
 
 // withinAll runs fn in a transaction about all tenants.

@@ -10,16 +10,30 @@ import (
 )
 
 const canSecureRows = `-- name: CanSecureRows :one
-SELECT coalesce(pg_has_role(to_regrole('engined_tenant')::oid, 'MEMBER'), false)::boolean AS can
+SELECT coalesce(pg_has_role(to_regrole('engined_tenant')::oid, 'MEMBER')
+            AND has_table_privilege(to_regrole('engined_tenant')::oid, 'events', 'INSERT'), false)::boolean AS can
 `
 
-// Whether this role may become the tenants' one. Where the migration could not
-// make that role, nobody may.
+// Whether this role may become the tenants' one, and that one use the tables.
+// Where a migration could not make it, nobody may.
 //
-//	SELECT coalesce(pg_has_role(to_regrole('engined_tenant')::oid, 'MEMBER'), false)::boolean AS can
+//	SELECT coalesce(pg_has_role(to_regrole('engined_tenant')::oid, 'MEMBER')
+//	            AND has_table_privilege(to_regrole('engined_tenant')::oid, 'events', 'INSERT'), false)::boolean AS can
 func (q *Queries) CanSecureRows(ctx context.Context) (bool, error) {
 	row := q.db.QueryRow(ctx, canSecureRows)
 	var can bool
 	err := row.Scan(&can)
 	return can, err
+}
+
+const secureTables = `-- name: SecureTables :exec
+SELECT secure_tables()
+`
+
+// SecureTables
+//
+//	SELECT secure_tables()
+func (q *Queries) SecureTables(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, secureTables)
+	return err
 }
