@@ -197,3 +197,26 @@ func TestAForgottenTenantFindsNothing(t *testing.T) {
 		t.Errorf("%v, %v", ok, err)
 	}
 }
+
+// TestTheRoleIsMadeAgain loses the role, as a restore into another server does.
+func TestTheRoleIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	dsn, err := testdb.Cluster(t).EnsureDatabase(t.Context(), "engined")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := store.Migrate(t.Context(), dsn, nil); err != nil {
+			t.Fatal(err)
+		}
+		s := openURL(t, dsn)
+		if ok, err := s.CanSecureRows(t.Context()); err != nil || !ok {
+			t.Fatalf("%v, %v", ok, err)
+		}
+		mustAppend(t, s, item("s", msg(`{"role":"user","content":"hi"}`, 5)))
+		s.Close()
+		if _, err := connect(t, dsn).Exec(t.Context(), "DROP OWNED BY engined_tenant; DROP ROLE engined_tenant"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
