@@ -16,6 +16,7 @@ ARGS ?=
 # The packages where goroutines meet, for the race detector.
 RACE ?= ./contextengine/... ./host/... ./internal/api/... ./internal/bus/... ./internal/devpg/... ./internal/engine/... ./internal/store/... ./internal/testdb/... ./internal/worker/... ./cmd/...
 FUZZTIME ?= 5s
+BUILDFLAGS ?= -trimpath
 BENCHTIME ?= 1s
 
 TOOLS := $(CURDIR)/.tmp/bin
@@ -30,7 +31,7 @@ help: ## List the targets
 
 .PHONY: build
 build: need-go ## Build bin/engined, a static binary
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/engined ./cmd/engined
+	CGO_ENABLED=0 go build $(BUILDFLAGS) -ldflags '$(LDFLAGS)' -o bin/engined ./cmd/engined
 
 .PHONY: plugin
 plugin: ## Build the OpenClaw plugin: its client from the OpenAPI document, dist from src
