@@ -90,6 +90,8 @@ type Config struct {
 	RollingTurns int
 	// Passages finds older passages for Recall, which is Lossless without.
 	Passages Passages
+	// PassageWait is how long a window waits for them; by default 300 ms.
+	PassageWait time.Duration
 	// DefaultBudget serves sessions that never reported one, in tokens.
 	DefaultBudget int
 	// Models give a budget to sessions whose host tells the model but no budget.
@@ -126,6 +128,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.SubagentTTL == 0 {
 		c.SubagentTTL = 24 * time.Hour
+	}
+	if c.PassageWait == 0 {
+		c.PassageWait = passageWait
 	}
 	if c.Now == nil {
 		c.Now = time.Now

@@ -24,7 +24,7 @@ const (
 	leastPassages = 160
 	// maxPassages stand in a window.
 	maxPassages = 5
-	// passageWait is how long a window waits for the search.
+	// passageWait is how long a window waits for passages, if nothing else is said.
 	passageWait = 300 * time.Millisecond
 	// passageRules names how passages are kept room for and rendered: raise it with
 	// any change.
@@ -98,7 +98,7 @@ func (r *recollector) find(
 	if r == nil || room == 0 || len(plan.Items) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, passageWait)
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.PassageWait)
 	defer cancel()
 	var out *recollection
 	var err error
