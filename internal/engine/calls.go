@@ -181,27 +181,23 @@ func (g *Guard) OnSubagentEnded(ctx context.Context, p contextengine.SubagentEnd
 // Reset, Rewind and UndoCompaction go to the engine if it has them, else to the
 // default engine, whose log they then change.
 func (g *Guard) Reset(ctx context.Context, s contextengine.Session, keepFrom *int64, reason string) (contextengine.StepResult, error) {
-	return g.step(ctx, OpReset, func(ctx context.Context, e Stepper) (contextengine.StepResult, error) {
+	return extra(ctx, g, OpReset, func(ctx context.Context, e Stepper) (contextengine.StepResult, error) {
 		return e.Reset(ctx, s, keepFrom, reason)
 	})
 }
 
 // Rewind moves the leaf back to the newest message at or before a seq.
 func (g *Guard) Rewind(ctx context.Context, s contextengine.Session, toSeq int64) (contextengine.StepResult, error) {
-	return g.step(ctx, OpRewind, func(ctx context.Context, e Stepper) (contextengine.StepResult, error) {
+	return extra(ctx, g, OpRewind, func(ctx context.Context, e Stepper) (contextengine.StepResult, error) {
 		return e.Rewind(ctx, s, toSeq)
 	})
 }
 
 // UndoCompaction restores the window from before a compaction.
 func (g *Guard) UndoCompaction(ctx context.Context, s contextengine.Session, epoch *int64) (contextengine.StepResult, error) {
-	return g.step(ctx, OpUndo, func(ctx context.Context, e Stepper) (contextengine.StepResult, error) {
+	return extra(ctx, g, OpUndo, func(ctx context.Context, e Stepper) (contextengine.StepResult, error) {
 		return e.UndoCompaction(ctx, s, epoch)
 	})
-}
-
-func (g *Guard) step(ctx context.Context, op Operation, do func(context.Context, Stepper) (contextengine.StepResult, error)) (contextengine.StepResult, error) {
-	return extra(ctx, g, op, do)
 }
 
 // Fork begins a session with another one's window.
