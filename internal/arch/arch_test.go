@@ -57,6 +57,11 @@ var rules = []rule{
 	{name: "message", from: []string{"./internal/message"}, only: []string{}, why: "messages are the innermost ring"},
 	{name: "events", from: []string{"./internal/events"}, only: []string{"./internal/message", "./contextengine"}, why: "events know messages and nothing else"},
 	{name: "hostlog", from: []string{"./internal/hostlog"}, only: []string{"./internal/message"}, why: "a host's transcript is read without knowing what is stored of it"},
+	{
+		name: "adopt", from: []string{"./internal/adopt"},
+		only: []string{"./contextengine", "./internal/events", "./internal/hostlog", "./internal/message", "./internal/store"},
+		why:  "what a host's transcript means for a log is decided before any engine looks at it",
+	},
 	{name: "tokens", from: []string{"./internal/tokens"}, only: []string{"./internal/message"}, why: "estimating needs messages and nothing else"},
 	{
 		name: "window", from: []string{"./internal/window"},

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/engined/engined/contextengine"
-	"github.com/engined/engined/internal/message"
 	"github.com/engined/engined/internal/store"
 )
 
@@ -61,7 +59,7 @@ func (w *writer) takeOver(ctx context.Context, p contextengine.BootstrapParams, 
 		}
 		return res, nil
 	}
-	it := item(p.Session, p.Expectations)
+	it := store.HostItem(p.Session, p.Expectations)
 	if it.ExpectedHead == nil {
 		it.ExpectedHead = &v.Head
 	}
@@ -135,19 +133,9 @@ func (f *follower) done() bool { return f.differs || f.known == len(f.evs) }
 func (f *follower) next(stored []byte) {
 	switch {
 	case f.done():
-	case samePayload(stored, &f.evs[f.known]):
+	case f.evs[f.known].SamePayload(stored):
 		f.known++
 	default:
 		f.differs = true
 	}
-}
-
-// samePayload compares a stored hash with a message of a history, which does
-// not say whether the message came with a heartbeat.
-func samePayload(stored []byte, e *store.NewEvent) bool {
-	if bytes.Equal(stored, e.Hash[:]) {
-		return true
-	}
-	h := message.Hash(e.Body, true)
-	return bytes.Equal(stored, h[:])
 }

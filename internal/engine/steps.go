@@ -84,7 +84,7 @@ func (l *Lossless) Rewind(ctx context.Context, s contextengine.Session, toSeq in
 		return func(_ store.Session, state events.State, seq int64) (store.EpochStep, error) {
 			next := state
 			next.Path, next.FloorOffset = events.CutPath(branch, leaf.Seq, seq+1), floor
-			next.Live = mostCovering(events.KeepOnPath(state.Live, next.Path), events.KeepOnPath(older.Live, next.Path))
+			next.Live = events.MostCovering(events.KeepOnPath(state.Live, next.Path), events.KeepOnPath(older.Live, next.Path))
 			next.Superseded = events.ShownShorter(next.Path, next.Live, older.Superseded, state.Superseded)
 			next.Base, next.ForcedAt, next.Cause = 0, 0, events.CauseRewind
 			raw, err := json.Marshal(events.LeafMovedBody{To: own, Reason: "rewind"})
@@ -185,18 +185,4 @@ func dropBefore(path []events.Range, from int64) []events.Range {
 		}
 	}
 	return out
-}
-
-func mostCovering(a, b []events.LiveSummary) []events.LiveSummary {
-	if coveredBy(b) > coveredBy(a) {
-		return b
-	}
-	return a
-}
-
-func coveredBy(live []events.LiveSummary) (n int64) {
-	for i := range live {
-		n += live[i].CoveredTokens
-	}
-	return n
 }

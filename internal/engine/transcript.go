@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/adopt"
 	"github.com/engined/engined/internal/hostlog"
 	"github.com/engined/engined/internal/message"
 	"github.com/engined/engined/internal/store"
@@ -59,14 +60,6 @@ func checkTranscript(s contextengine.Session) error {
 	return nil
 }
 
-// hostEntry is an entry of a page and, of a message, the event that stores it.
-type hostEntry struct {
-	hostlog.Entry
-	event store.NewEvent
-	hash  [32]byte
-	read  message.Message
-}
-
 func (w *writer) transcript(ctx context.Context, p contextengine.TranscriptParams) (contextengine.TranscriptResult, error) {
 	var res contextengine.TranscriptResult
 	if p.Cursor != nil && len(*p.Cursor) > maxCursorBytes {
@@ -80,16 +73,13 @@ func (w *writer) transcript(ctx context.Context, p contextengine.TranscriptParam
 	lane := store.Lane{Gateway: p.GatewayID, HostSession: p.SessionID}
 	var session store.Session
 	err = w.cfg.Log.InLane(ctx, p.Tenant, p.SessionKey, lane, func(tx *store.LaneTx) error {
-		pg, err := pageOf(tx, p, entries)
+		taken, err := adopt.Take(ctx, tx, p, entries)
 		if err != nil {
 			return err
 		}
-		if err := pg.take(ctx); err != nil {
-			return err
-		}
-		stepped, session = pg.stepped, tx.Session
+		stepped, session = taken.Steps, tx.Session
 		res = contextengine.TranscriptResult{
-			Stored: pg.stored, Duplicates: len(entries) - pg.stored, Messages: pg.messages, Cursor: cursorText(pg.row.Cursor),
+			Stored: taken.Stored, Duplicates: len(entries) - taken.Stored, Messages: taken.Messages, Cursor: cursorText(taken.Cursor),
 			Head: tx.Session.Head, Epoch: tx.Session.Epoch,
 		}
 		return nil
@@ -104,14 +94,14 @@ func (w *writer) transcript(ctx context.Context, p contextengine.TranscriptParam
 }
 
 // hostEntries reads the entries of a page.
-func (w *writer) hostEntries(raws []json.RawMessage) ([]hostEntry, error) {
+func (w *writer) hostEntries(raws []json.RawMessage) ([]adopt.Entry, error) {
 	if len(raws) > w.cfg.MaxBatch {
 		return nil, &contextengine.InvalidError{
 			Field: "entries", Reason: fmt.Sprintf("at most %d entries in one call", w.cfg.MaxBatch),
 			Limit: int64(w.cfg.MaxBatch), TooLarge: true,
 		}
 	}
-	out := make([]hostEntry, len(raws))
+	out := make([]adopt.Entry, len(raws))
 	for i, raw := range raws {
 		field := fmt.Sprintf("entries[%d]", i)
 		if err := message.Check(raw, w.cfg.Limits); err != nil {
@@ -121,14 +111,14 @@ func (w *writer) hostEntries(raws []json.RawMessage) ([]hostEntry, error) {
 		if err != nil {
 			return nil, invalid(field, err)
 		}
-		out[i] = hostEntry{Entry: e, hash: e.Hash()}
+		out[i] = adopt.Entry{Entry: e, Digest: e.Hash()}
 		if e.Kind != hostlog.Message {
 			continue
 		}
-		if out[i].event, err = w.event(e.Message, false, field+".message"); err != nil {
+		if out[i].Event, err = w.event(e.Message, false, field+".message"); err != nil {
 			return nil, err
 		}
-		if out[i].read, err = message.Read(e.Message); err != nil {
+		if out[i].Read, err = message.Read(e.Message); err != nil {
 			return nil, invalid(field+".message", err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/adopt"
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/store"
 )
@@ -31,18 +32,19 @@ func (w *writer) commitTurn(ctx context.Context, p contextengine.CommitTurnParam
 	if err != nil {
 		return none, err
 	}
-	t := &committing{p: p, evs: evs, chain: newChain(nil), end: completed(report)}
+	chain := newChain(nil)
 	for i := range evs {
-		t.chain = t.chain.next(evs[i].Hash)
+		chain = chain.next(evs[i].Hash)
 	}
-	it := item(p.Session, p.Expectations)
+	t := &adopt.Turn{Params: p, Events: evs, Chain: chain, End: completed(report)}
+	it := store.HostItem(p.Session, p.Expectations)
 	it.Budget, it.Owes = int64(report.TokenBudget), w.owes
-	if err := t.fill(it, evs, nil, t.anchor()); err != nil {
+	if err := t.Write(it); err != nil {
 		return none, err
 	}
 	a, err := w.cfg.Log.Append(ctx, it)
 	if conflict := (*contextengine.IdempotencyConflictError)(nil); errors.As(err, &conflict) {
-		a, err = w.commitMet(ctx, t, it, conflict)
+		a, err = w.meet(ctx, t, it, conflict)
 	}
 	if err != nil {
 		return none, err
@@ -53,6 +55,16 @@ func (w *writer) commitTurn(ctx context.Context, p contextengine.CommitTurnParam
 	}
 	res.Compaction = w.announce(p.Tenant, a)
 	return res, nil
+}
+
+// meet stores a turn of which something is known already.
+func (w *writer) meet(ctx context.Context, t *adopt.Turn, it *store.Item, conflict error) (out store.Appended, err error) {
+	lane := store.Lane{Gateway: t.Params.GatewayID, HostSession: t.Params.SessionID}
+	err = w.cfg.Log.InLane(ctx, t.Params.Tenant, t.Params.SessionKey, lane, func(tx *store.LaneTx) error {
+		out, err = t.Meet(ctx, tx, it, conflict)
+		return err
+	})
+	return out, err
 }
 
 func (w *writer) afterTurn(ctx context.Context, p contextengine.AfterTurnParams) (contextengine.AfterTurnResult, error) {
@@ -72,7 +84,7 @@ func (w *writer) afterTurn(ctx context.Context, p contextengine.AfterTurnParams)
 	if err != nil {
 		return none, err
 	}
-	it := item(p.Session, p.Expectations)
+	it := store.HostItem(p.Session, p.Expectations)
 	it.Budget, it.Owes = int64(report.TokenBudget), w.owes
 	end := completed(report)
 	skip := 0

@@ -24,15 +24,6 @@ type writer struct {
 	owes bool
 }
 
-// item starts a host's write to a session.
-func item(s contextengine.Session, x contextengine.Expectations) *store.Item {
-	return &store.Item{
-		Tenant: s.Tenant, SessionKey: s.SessionKey, Create: true, Host: true,
-		Gateway: s.GatewayID, HostSession: s.SessionID, LeaseToken: s.LeaseToken,
-		ExpectedHead: x.ExpectedHead, ExpectedEpoch: x.ExpectedEpoch,
-	}
-}
-
 // event reads a message into the event that stores it. field names it in errors.
 func (w *writer) event(raw json.RawMessage, heartbeat bool, field string) (store.NewEvent, error) {
 	if err := message.Check(raw, w.cfg.Limits); err != nil {
@@ -113,7 +104,7 @@ func (w *writer) ingest(ctx context.Context, p contextengine.IngestParams) (cont
 	if e.Keys, err = clientKey(p.IdempotencyKey, "idempotencyKey"); err != nil {
 		return contextengine.IngestResult{}, err
 	}
-	it := item(p.Session, p.Expectations)
+	it := store.HostItem(p.Session, p.Expectations)
 	it.Events = []store.NewEvent{e}
 	a, err := w.cfg.Log.Append(ctx, it)
 	if err != nil {
@@ -142,7 +133,7 @@ func (w *writer) ingestBatch(ctx context.Context, p contextengine.IngestBatchPar
 	if err != nil {
 		return none, err
 	}
-	it := item(p.Session, p.Expectations)
+	it := store.HostItem(p.Session, p.Expectations)
 	it.Events = kept
 	a, err := w.cfg.Log.Append(ctx, it)
 	if err != nil {

@@ -146,6 +146,21 @@ func CutPath(path []Range, upto, reopenAt int64) []Range {
 	return append(out, Range{From: reopenAt, To: Open})
 }
 
+// MostCovering is the one of two sets of live summaries that stands for more.
+func MostCovering(a, b []LiveSummary) []LiveSummary {
+	if coveredBy(b) > coveredBy(a) {
+		return b
+	}
+	return a
+}
+
+func coveredBy(live []LiveSummary) (n int64) {
+	for i := range live {
+		n += live[i].CoveredTokens
+	}
+	return n
+}
+
 // KeepOnPath drops the summaries that do not lie wholly on the path.
 func KeepOnPath(live []LiveSummary, path []Range) []LiveSummary {
 	var out []LiveSummary

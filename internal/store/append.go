@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,16 @@ type NewEvent struct {
 	Keys  []Key
 }
 
+// SamePayload compares a stored hash with a message of a history, which does not
+// say whether the message came with a heartbeat.
+func (e *NewEvent) SamePayload(stored []byte) bool {
+	if bytes.Equal(stored, e.Hash[:]) {
+		return true
+	}
+	h := message.Hash(e.Body, true)
+	return bytes.Equal(stored, h[:])
+}
+
 // Item is one request: its events are appended together or not at all.
 type Item struct {
 	Tenant, SessionKey string
@@ -69,6 +80,15 @@ type Item struct {
 	// Owes lets the item put the session into debt when it crosses the threshold.
 	Owes   bool
 	Events []NewEvent
+}
+
+// HostItem starts a host's write to a session.
+func HostItem(s contextengine.Session, x contextengine.Expectations) *Item {
+	return &Item{
+		Tenant: s.Tenant, SessionKey: s.SessionKey, Create: true, Host: true,
+		Gateway: s.GatewayID, HostSession: s.SessionID, LeaseToken: s.LeaseToken,
+		ExpectedHead: x.ExpectedHead, ExpectedEpoch: x.ExpectedEpoch,
+	}
 }
 
 // Appended is the outcome of an item.

@@ -1,4 +1,4 @@
-package engine
+package adopt
 
 import (
 	"bytes"
@@ -21,12 +21,12 @@ const unnamedPage = 2000
 type candidate struct {
 	store.UnnamedMessage
 	// turn is the committed turn it belongs to, nil for none.
-	turn  *turn
+	turn  *committed
 	taken bool
 }
 
-// turn is a committed turn: its messages stand right before its event.
-type turn struct {
+// committed is a turn of the log: its messages stand right before its event.
+type committed struct {
 	first, last         int64
 	admission, terminal string
 }
@@ -43,12 +43,12 @@ func anchorOf(raw json.RawMessage) (entryID string) {
 	return a.EntryID
 }
 
-func turnOf(ev events.Event) (*turn, error) {
+func committedOf(ev events.Event) (*committed, error) {
 	var b events.TurnCommittedBody
 	if err := json.Unmarshal(ev.Body, &b); err != nil {
 		return nil, err
 	}
-	t := &turn{first: ev.Seq - int64(b.Count), last: ev.Seq - 1}
+	t := &committed{first: ev.Seq - int64(b.Count), last: ev.Seq - 1}
 	if len(b.Known) == 0 { // else its ends may be elsewhere
 		t.admission, t.terminal = anchorOf(b.Admission), anchorOf(b.Terminal)
 	}
@@ -83,7 +83,7 @@ func (pg *page) name(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m := &matcher{lane: pg.row.Lane, byAdmission: map[string]*turn{}}
+	m := &matcher{lane: pg.row.Lane, byAdmission: map[string]*committed{}}
 	if err := m.add(rows, turns); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (pg *page) name(ctx context.Context) error {
 		}
 		if place := m.match(e); place > 0 {
 			e.identity, e.place = isNamed, place
-		} else if e.read.EntryKey != "" || e.read.ResponseID != "" {
+		} else if e.Read.EntryKey != "" || e.Read.ResponseID != "" {
 			unmatched = append(unmatched, e)
 		}
 	}
@@ -142,7 +142,7 @@ func (pg *page) nameByKeys(ctx context.Context, m *matcher, entries []*placed) e
 		}
 	}
 	for _, e := range entries {
-		for _, key := range hostKeys(e.read) {
+		for _, key := range hostKeys(e.Read) {
 			if place, ok := byKey[key]; ok && m.take(place) {
 				e.identity, e.place = isNamed, place
 				break
@@ -169,17 +169,17 @@ func hostKeys(m message.Message) []string {
 type matcher struct {
 	lane        store.Lane
 	all         []candidate
-	byAdmission map[string]*turn
+	byAdmission map[string]*committed
 	// next is the place behind the newest match, open the turn it lies in.
 	next int
-	open *turn
+	open *committed
 }
 
 func (m *matcher) add(rows []store.UnnamedMessage, turns []events.Event) error {
 	m.all = make([]candidate, len(rows))
-	var ts []*turn
+	var ts []*committed
 	for _, ev := range turns {
-		t, err := turnOf(ev)
+		t, err := committedOf(ev)
 		if err != nil {
 			return err
 		}
@@ -246,7 +246,7 @@ func (m *matcher) match(e *placed) int64 {
 		t := m.all[i].turn
 		return t == nil || t.admission == ""
 	}
-	strong := e.read.EntryKey != "" || e.read.ResponseID != "" || e.read.Timestamp != 0
+	strong := e.Read.EntryKey != "" || e.Read.ResponseID != "" || e.Read.Timestamp != 0
 	for pass := range 2 {
 		from, to := m.next, len(m.all)
 		if pass == 1 {
@@ -266,7 +266,7 @@ func (m *matcher) match(e *placed) int64 {
 
 // hasKey reports an identity that the host put into the message: with it equal
 // content is the same message, in whatever host session it came.
-func (e *placed) hasKey() bool { return e.read.EntryKey != "" || e.read.ResponseID != "" }
+func (e *placed) hasKey() bool { return e.Read.EntryKey != "" || e.Read.ResponseID != "" }
 
 // nextFree is the place of the next message that may be this lane's.
 func (m *matcher) nextFree() int {
@@ -281,7 +281,7 @@ func (m *matcher) nextFree() int {
 
 func (m *matcher) equal(i int, e *placed) bool {
 	c := &m.all[i]
-	return !c.taken && (bytes.Equal(c.Hash, e.hash[:]) || bytes.Equal(c.Hash, e.heartbeatHash()))
+	return !c.taken && (bytes.Equal(c.Hash, e.Digest[:]) || bytes.Equal(c.Hash, e.heartbeatHash()))
 }
 
 // heartbeatHash is the hash of the message as a heartbeat's, which a transcript

@@ -1,4 +1,4 @@
-package engine
+package adopt
 
 import (
 	"context"
@@ -116,7 +116,7 @@ func (w *run) newItem() *store.Item {
 	if !w.first || !w.anyNew {
 		s.LeaseToken, x = "", contextengine.Expectations{}
 	}
-	return item(s, x)
+	return store.HostItem(s, x)
 }
 
 // next is the place that the next event of the item gets.
@@ -149,7 +149,7 @@ func (w *run) add(ctx context.Context, e *placed) error {
 	fresh := e.identity == isNew || e.identity == isNamed
 	if e.Kind == hostlog.Message && e.identity == isNew {
 		e.place = w.next()
-		w.item.Events = append(w.item.Events, e.event)
+		w.item.Events = append(w.item.Events, e.Event)
 		w.segment = append(w.segment, e)
 	}
 	branched := false
@@ -191,10 +191,10 @@ func (w *run) add(ctx context.Context, e *placed) error {
 	} else {
 		seq = -seq // what is inherited has no seq here
 	}
-	w.keys = append(w.keys, store.KeyRow{Key: kind, Seq: seq, Hash: e.hash[:]})
+	w.keys = append(w.keys, store.KeyRow{Key: kind, Seq: seq, Hash: e.Digest[:]})
 	if e.Kind == hostlog.Message && seq > 0 {
-		for _, anchor := range anchorKeys(e.ID, e.read) {
-			w.keys = append(w.keys, store.KeyRow{Key: anchor, Seq: seq, Hash: e.hash[:]})
+		for _, anchor := range anchorKeys(e.ID, e.Read) {
+			w.keys = append(w.keys, store.KeyRow{Key: anchor, Seq: seq, Hash: e.Digest[:]})
 		}
 	}
 	return nil
@@ -202,7 +202,7 @@ func (w *run) add(ctx context.Context, e *placed) error {
 
 // sibling reports a result that hangs beside another result of the same calls.
 func (w *run) sibling(e *placed) bool {
-	if e.Kind != hostlog.Message || e.read.Role != message.Result {
+	if e.Kind != hostlog.Message || e.Read.Role != message.Result {
 		return false
 	}
 	between, ok := w.tree.Above(w.pos.Leaf, e.parent)

@@ -1,4 +1,4 @@
-package engine
+package adopt
 
 import (
 	"bytes"
@@ -51,7 +51,7 @@ const (
 
 // placed is an entry of a page and what is known of it.
 type placed struct {
-	*hostEntry
+	*Entry
 	identity identity
 	// beat is its hash as a heartbeat's, once needed.
 	beat []byte
@@ -72,6 +72,38 @@ func (e *placed) node() string {
 	return e.ID
 }
 
+// Entry is an entry of a page.
+type Entry struct {
+	hostlog.Entry
+	// Digest is the entry's hash. Of a message: the event that stores it, and what
+	// was read of it.
+	Digest [32]byte
+	Event  store.NewEvent
+	Read   message.Message
+}
+
+// Taken is what became of a page.
+type Taken struct {
+	// Stored counts the entries that are new, Messages those that are messages.
+	Stored, Messages int
+	// Cursor is the host's bookmark behind the page.
+	Cursor []byte
+	// Steps are the epochs it made.
+	Steps []store.Stepped
+}
+
+// Take stores what a page of a lane's transcript has that is new.
+func Take(ctx context.Context, tx *store.LaneTx, p contextengine.TranscriptParams, entries []Entry) (Taken, error) {
+	pg, err := pageOf(tx, p, entries)
+	if err != nil {
+		return Taken{}, err
+	}
+	if err := pg.take(ctx); err != nil {
+		return Taken{}, err
+	}
+	return Taken{Stored: pg.stored, Messages: pg.messages, Cursor: pg.row.Cursor, Steps: pg.stepped}, nil
+}
+
 // page is a page of a lane on its way into the log.
 type page struct {
 	tx      *store.LaneTx
@@ -85,12 +117,11 @@ type page struct {
 	// family are the messages that lanes of this one's kin have named.
 	family map[int64]bool
 
-	// stored counts the entries that are new, messages those that are messages.
 	stored, messages int
 	stepped          []store.Stepped
 }
 
-func pageOf(tx *store.LaneTx, p contextengine.TranscriptParams, entries []hostEntry) (*page, error) {
+func pageOf(tx *store.LaneTx, p contextengine.TranscriptParams, entries []Entry) (*page, error) {
 	pg := &page{tx: tx, p: p, row: tx.Lane, tree: hostlog.NewTree(), entries: make([]placed, len(entries))}
 	if len(tx.Lane.Position) > 0 {
 		if err := json.Unmarshal(tx.Lane.Position, &pg.pos); err != nil {
@@ -98,7 +129,7 @@ func pageOf(tx *store.LaneTx, p contextengine.TranscriptParams, entries []hostEn
 		}
 	}
 	for i := range entries {
-		pg.entries[i].hostEntry = &entries[i]
+		pg.entries[i].Entry = &entries[i]
 	}
 	pg.derive()
 	return pg, nil
@@ -211,7 +242,7 @@ func (pg *page) identify(ctx context.Context) error {
 		// An entry may come twice in one page.
 		if e.identity != isKnown {
 			byID[e.ID] = append(byID[e.ID], store.KnownEntry{
-				ID: e.ID, Lane: pg.row.Lane, Variant: e.variant, Place: pending(i), Hash: e.hash[:],
+				ID: e.ID, Lane: pg.row.Lane, Variant: e.variant, Place: pending(i), Hash: e.Digest[:],
 			})
 		}
 	}
@@ -225,7 +256,7 @@ func pending(i int) int64 { return -1 - int64(i) }
 func (pg *page) recognise(e *placed, known []store.KnownEntry) {
 	taken := false
 	for _, k := range known {
-		mine, same := k.Lane == pg.row.Lane && !k.Inherited, bytes.Equal(k.Hash, e.hash[:])
+		mine, same := k.Lane == pg.row.Lane && !k.Inherited, bytes.Equal(k.Hash, e.Digest[:])
 		switch {
 		case mine && same:
 			e.identity, e.place, e.variant = isKnown, k.Place, k.Variant
@@ -240,7 +271,7 @@ func (pg *page) recognise(e *placed, known []store.KnownEntry) {
 		}
 	}
 	if taken {
-		e.variant = hex.EncodeToString(e.hash[:8])
+		e.variant = hex.EncodeToString(e.Digest[:8])
 	}
 }
 
@@ -248,7 +279,7 @@ func (pg *page) recognise(e *placed, known []store.KnownEntry) {
 func (e *placed) link() events.LinkedEntry {
 	out := events.LinkedEntry{
 		ID: e.ID, Parent: e.parent, Type: e.Type, Variant: e.variant, FirstKept: e.FirstKept,
-		Result: e.Kind == hostlog.Message && e.read.Role == message.Result,
+		Result: e.Kind == hostlog.Message && e.Read.Role == message.Result,
 	}
 	if e.Kind == hostlog.Message || e.Kind == hostlog.Reset {
 		out.Place = e.place
@@ -262,7 +293,7 @@ func (e *placed) link() events.LinkedEntry {
 func (e *placed) treeNode() hostlog.Node {
 	n := hostlog.Node{
 		ID: e.node(), Parent: e.parent, Kind: e.Kind, Type: e.Type, FirstKept: e.FirstKept,
-		Result: e.Kind == hostlog.Message && e.read.Role == message.Result,
+		Result: e.Kind == hostlog.Message && e.Read.Role == message.Result,
 	}
 	if e.Kind == hostlog.Message || e.Kind == hostlog.Reset {
 		n.Place = e.place

@@ -1,4 +1,4 @@
-package engine
+package adopt
 
 import (
 	"context"
@@ -298,7 +298,7 @@ func (w *run) step(ctx context.Context, p *paths, c stepCause) error {
 	if err != nil {
 		return err
 	}
-	next.Live = mostCovering(events.KeepOnPath(w.tx.State.Live, next.Path), events.KeepOnPath(older.Live, next.Path))
+	next.Live = events.MostCovering(events.KeepOnPath(w.tx.State.Live, next.Path), events.KeepOnPath(older.Live, next.Path))
 	next.Base, next.ForcedAt, next.Cause = 0, 0, c.cause
 	raw, err := json.Marshal(c.body(seq, next.Path[:len(next.Path)-1]))
 	if err != nil {
