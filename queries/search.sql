@@ -9,12 +9,13 @@ WITH RECURSIVE tenant AS (
 )
 SELECT t.tenant_id::text AS tenant_id FROM tenant t
 LEFT JOIN search_cursors c ON c.tenant_id = t.tenant_id
-WHERE t.tenant_id IS NOT NULL AND coalesce(c.claimed_until, '-infinity') <= now()
-  AND EXISTS (
-    SELECT FROM events e
+CROSS JOIN LATERAL (
+    SELECT e.xid FROM events e
     WHERE e.tenant_id = t.tenant_id
       AND (e.xid, e.position) > (coalesce(c.xid, '0'::xid8), coalesce(c.position, 0))
-      AND e.xid < pg_snapshot_xmin(pg_current_snapshot()))
+    ORDER BY e.tenant_id, e.xid, e.position LIMIT 1) f
+WHERE t.tenant_id IS NOT NULL AND coalesce(c.claimed_until, '-infinity') <= now()
+  AND f.xid < pg_snapshot_xmin(pg_current_snapshot())
 ORDER BY coalesce(c.updated_at, '-infinity') LIMIT @max_rows::integer;
 
 -- name: SearchClaim :many
@@ -98,15 +99,15 @@ SELECT coalesce((SELECT max(p.doc) FROM search_parts p WHERE p.tenant_id = @tena
        coalesce((SELECT s.seq FROM search_sessions s
                  WHERE s.tenant_id = @tenant_id AND s.sid = (@sids::uuid[])[cardinality(@sids::uuid[])]), 0)::bigint AS seq,
        coalesce((SELECT c.updated_at FROM search_cursors c WHERE c.tenant_id = @tenant_id), 'epoch')::timestamptz AS indexed_at,
-       EXISTS (SELECT FROM events e
-               LEFT JOIN search_cursors c ON c.tenant_id = e.tenant_id
-               WHERE e.tenant_id = @tenant_id
-                 AND (e.xid, e.position) > (coalesce(c.xid, '0'::xid8), coalesce(c.position, 0))) AS behind,
-       EXISTS (SELECT FROM events e
-               LEFT JOIN search_cursors c ON c.tenant_id = e.tenant_id
-               WHERE e.tenant_id = @tenant_id
-                 AND (e.xid, e.position) > (coalesce(c.xid, '0'::xid8), coalesce(c.position, 0))
-                 AND e.xid < pg_snapshot_xmin(pg_current_snapshot())) AS ready;
+       -- 0: the feed has no more, 1: more, held back by an older transaction, 2: more.
+       -- The cursor comes as scalars: else neither a join nor a policy lets it reach the index.
+       coalesce((SELECT CASE WHEN e.xid < pg_snapshot_xmin(pg_current_snapshot()) THEN 2 ELSE 1 END
+                 FROM events e
+                 WHERE e.tenant_id = @tenant_id
+                   AND (e.xid, e.position) > (
+                       (SELECT coalesce((SELECT c.xid FROM search_cursors c WHERE c.tenant_id = @tenant_id), '0'::xid8)),
+                       (SELECT coalesce((SELECT c.position FROM search_cursors c WHERE c.tenant_id = @tenant_id), 0)))
+                 ORDER BY e.tenant_id, e.xid, e.position LIMIT 1), 0)::integer AS ahead;
 
 -- name: SearchCounts :many
 -- In how many parts each entry is, counted up to a bound.

@@ -39,8 +39,21 @@ func Atoms(text string) []Atom {
 
 // each hands the atoms of a text over, in order.
 func each(text string, see func(Atom)) {
+	walk(text, 0, func(a Atom, raw bool) bool {
+		if raw {
+			a.Term = Fold(a.Term)
+		}
+		see(a)
+		return true
+	})
+}
+
+// walk hands the atoms of a text over from an atom's beginning on, until see
+// says no. The term of a raw one is ASCII as the text has it: folding all of
+// them is most of the work, and few are asked for.
+func walk(text string, from int, see func(a Atom, raw bool) bool) {
 	glued := false
-	for i := 0; i < len(text); {
+	for i := from; i < len(text); {
 		c := classOf(text[i:])
 		switch c.class {
 		case blank:
@@ -49,25 +62,24 @@ func each(text string, see func(Atom)) {
 		case skip:
 			i += c.size
 		case letter:
-			end := i + c.size
-			for end < len(text) {
-				if b := text[end]; b < utf8.RuneSelf {
-					if asciiClass(b) != letter {
-						break
-					}
-					end++
-					continue
-				}
-				n := classOf(text[end:])
-				if n.class != letter && n.class != mark && (n.class != skip || !letterAfter(text[end+n.size:])) {
-					break
-				}
-				end += n.size
+			end, ascii := wordEnd(text, i, c.size)
+			a := Atom{From: i, To: end, Kind: Word, Glued: glued, Term: text[i:end]}
+			if !ascii {
+				a.Term = Fold(a.Term)
 			}
-			see(Atom{From: i, To: end, Kind: Word, Glued: glued, Term: Fold(text[i:end])})
+			if !see(a, ascii) {
+				return
+			}
 			glued, i = true, end
 		default:
 			end := i + c.size
+			if c.size == 1 && (end == len(text) || text[end] < utf8.RuneSelf) {
+				if !see(Atom{From: i, To: end, Kind: Sign, Glued: glued, Term: text[i:end]}, false) {
+					return
+				}
+				glued, i = true, end
+				continue
+			}
 			for end < len(text) {
 				n := classOf(text[end:])
 				if n.class != mark && !n.attaches {
@@ -79,37 +91,60 @@ func each(text string, see func(Atom)) {
 			if c.class == char {
 				kind = Char
 			}
-			glued = spell(text, i, end, kind, glued, see)
+			goOn := true
+			if glued, goOn = spell(text, i, end, kind, glued, see); !goOn {
+				return
+			}
 			i = end
 		}
 	}
 }
 
-// spell hands over a character: as many atoms as its folded form has.
-func spell(text string, from, to int, kind Kind, glued bool, see func(Atom)) bool {
+// wordEnd is where the word ends whose first letter is at i, and whether it is
+// ASCII.
+func wordEnd(text string, i, size int) (end int, ascii bool) {
+	end, ascii = i+size, size == 1
+	for end < len(text) {
+		if b := text[end]; b < utf8.RuneSelf {
+			if asciiClasses[b] != letter {
+				break
+			}
+			end++
+			continue
+		}
+		n := classOf(text[end:])
+		if n.class != letter && n.class != mark && (n.class != skip || !letterAfter(text[end+n.size:])) {
+			break
+		}
+		end, ascii = end+n.size, false
+	}
+	return end, ascii
+}
+
+// spell hands over a character: as many atoms as its folded form has. glued is
+// for what follows, goOn what see said.
+func spell(text string, from, to int, kind Kind, before bool, see func(Atom, bool) bool) (glued, goOn bool) {
 	folded := text[from:to]
 	if to-from > 1 || folded[0] >= utf8.RuneSelf {
 		folded = Fold(folded)
 	}
+	glued = before
 	for i, r := range folded {
 		size := utf8.RuneLen(r)
-		if size < 0 {
-			size = 1
-		}
 		if unicode.IsSpace(r) {
 			glued = false
 			continue
 		}
-		term := string(r)
-		if r == utf8.RuneError {
-			term = "\ufffd"
-		} else if i+size <= len(folded) {
+		term := "\ufffd"
+		if r != utf8.RuneError && i+size <= len(folded) {
 			term = folded[i : i+size]
 		}
-		see(Atom{From: from, To: to, Kind: kind, Glued: glued, Term: term})
+		if !see(Atom{From: from, To: to, Kind: kind, Glued: glued, Term: term}, false) {
+			return glued, false
+		}
 		glued = true
 	}
-	return glued
+	return glued, true
 }
 
 type class uint8
@@ -132,7 +167,7 @@ type classified struct {
 
 func classOf(s string) classified {
 	if c := s[0]; c < utf8.RuneSelf {
-		return classified{class: asciiClass(c), size: 1}
+		return classified{class: asciiClasses[c], size: 1}
 	}
 	r, size := utf8.DecodeRuneInString(s)
 	out := classified{class: sign, size: size}
@@ -157,15 +192,19 @@ func classOf(s string) classified {
 	return out
 }
 
-func asciiClass(c byte) class {
-	switch {
-	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		return letter
-	case c <= ' ' || c == 0x7f:
-		return blank
+var asciiClasses = func() (of [utf8.RuneSelf]class) {
+	for c := range of {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+			of[c] = letter
+		case c <= ' ' || c == 0x7f:
+			of[c] = blank
+		default:
+			of[c] = sign
+		}
 	}
-	return sign
-}
+	return of
+}()
 
 func letterAfter(s string) bool {
 	for len(s) > 0 {

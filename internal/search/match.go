@@ -12,8 +12,9 @@ type Matcher struct {
 	// that are the beginning of a word and nothing else.
 	first    map[string][]int
 	prefixes []int
-	// rows is whether some unit has more than one atom.
-	rows bool
+	// may tells which words can be one of first or begin with one of prefixes:
+	// nearly all of a text's words are turned away by it.
+	may sieve
 }
 
 // NewMatcher makes a Matcher of units, which it keeps.
@@ -24,9 +25,10 @@ func NewMatcher(units []Unit) *Matcher {
 		case len(u.Atoms) == 0:
 		case len(u.Atoms) == 1 && u.Prefix:
 			m.prefixes = append(m.prefixes, i)
+			m.may.prefix(u.Atoms[0].Term)
 		default:
 			m.first[u.Atoms[0].Term] = append(m.first[u.Atoms[0].Term], i)
-			m.rows = m.rows || len(u.Atoms) > 1
+			m.may.term(u.Atoms[0].Term)
 		}
 	}
 	return m
@@ -35,11 +37,8 @@ func NewMatcher(units []Unit) *Matcher {
 // Find tells where a text holds each unit, in its order, at most limit places
 // of each.
 func (m *Matcher) Find(text string, limit int) [][]Span {
-	s := scan{m: m, text: text, limit: limit, found: make([][]Span, len(m.units))}
-	each(text, s.atom)
-	for _, b := range s.begun {
-		s.row(b)
-	}
+	s := scan{m: m, text: text, limit: limit, at: -1, found: make([][]Span, len(m.units))}
+	walk(text, 0, s.atom)
 	return s.found
 }
 
@@ -49,30 +48,69 @@ type scan struct {
 	text  string
 	limit int
 	found [][]Span
-	// atoms are kept, and rows begun, where a unit has several atoms.
-	atoms []Atom
-	begun []begun
+	// at is where the last atom began, nth how many of it came before: a
+	// character may be spelled as several.
+	at, nth int
+	// lower is where words are folded.
+	lower [maxTerm]byte
 }
 
-type begun struct{ unit, atom int }
-
-func (s *scan) atom(a Atom) {
-	s.term(a, a.Term, true)
-	if a.Kind == Word {
-		subs := subwords(s.text[a.From:a.To])
-		for i, sub := range subs {
-			if sub != a.Term {
-				s.term(a, sub, i == len(subs)-1)
-			}
+func (s *scan) atom(a Atom, raw bool) bool {
+	if a.From == s.at && a.Kind != Word {
+		s.nth++
+	} else {
+		s.at, s.nth = a.From, 0
+	}
+	if a.Kind != Word {
+		s.term(a, a.Term, true)
+		return true
+	}
+	if !raw || !plain(a.Term) {
+		// A word of several parts, or one that is not ASCII.
+		if raw {
+			a.Term = Fold(a.Term)
 		}
+		s.parted(a)
+		return true
+	}
+	if !s.m.may.has(a.Term) {
+		return true
+	}
+	term := a.Term
+	if len(term) <= len(s.lower) {
+		// Only its first letter may be a capital.
+		s.lower[0] = lowerASCII(term[0])
+		copy(s.lower[1:], term[1:])
+		for _, u := range s.m.first[string(s.lower[:len(term)])] {
+			s.begin(u, a, true)
+		}
+	} else {
+		s.term(a, Fold(term), true)
+	}
+	if len(s.m.prefixes) > 0 {
+		term = Fold(term)
 		for _, u := range s.m.prefixes {
-			if begins(a.Term, subs, s.m.units[u].Atoms[0].Term) {
+			if strings.HasPrefix(term, s.m.units[u].Atoms[0].Term) {
 				s.add(u, Span{a.From, a.To})
 			}
 		}
 	}
-	if s.m.rows {
-		s.atoms = append(s.atoms, a)
+	return true
+}
+
+// parted looks at a word and the parts that it may have.
+func (s *scan) parted(a Atom) {
+	s.term(a, a.Term, true)
+	subs := subwords(s.text[a.From:a.To])
+	for i, sub := range subs {
+		if sub != a.Term {
+			s.term(a, sub, i == len(subs)-1)
+		}
+	}
+	for _, u := range s.m.prefixes {
+		if begins(a.Term, subs, s.m.units[u].Atoms[0].Term) {
+			s.add(u, Span{a.From, a.To})
+		}
 	}
 }
 
@@ -80,12 +118,17 @@ func (s *scan) atom(a Atom) {
 // begin with the last part only: what follows it follows the word.
 func (s *scan) term(a Atom, term string, last bool) {
 	for _, u := range s.m.first[term] {
-		switch {
-		case len(s.m.units[u].Atoms) == 1:
-			s.add(u, Span{a.From, a.To})
-		case last:
-			s.begun = append(s.begun, begun{unit: u, atom: len(s.atoms)})
-		}
+		s.begin(u, a, last)
+	}
+}
+
+func (s *scan) begin(unit int, a Atom, last bool) {
+	if len(s.m.units[unit].Atoms) == 1 {
+		s.add(unit, Span{a.From, a.To})
+		return
+	}
+	if last && len(s.found[unit]) < s.limit {
+		s.row(unit, a)
 	}
 }
 
@@ -108,20 +151,27 @@ func begins(term string, subs []string, prefix string) bool {
 	return false
 }
 
-// row looks whether the atoms behind the first one stand in their order.
-func (s *scan) row(b begun) {
-	u := &s.m.units[b.unit]
-	n := len(u.Atoms)
-	if b.atom+n > len(s.atoms) {
-		return
-	}
-	for i := 1; i < n; i++ {
-		want, got := &u.Atoms[i], &s.atoms[b.atom+i]
-		if want.Glued != got.Glued || want.Term != got.Term && (i < n-1 || !s.ends(u, want, got)) {
-			return
+// row looks whether the atoms behind the first one stand in their order. Few
+// begin, so the text is read again from there instead of being kept in atoms.
+func (s *scan) row(unit int, first Atom) {
+	u := &s.m.units[unit]
+	i := -s.nth
+	walk(s.text, first.From, func(a Atom, raw bool) bool {
+		if i > 0 {
+			if raw {
+				a.Term = Fold(a.Term)
+			}
+			want := &u.Atoms[i]
+			if want.Glued != a.Glued || want.Term != a.Term && (i < len(u.Atoms)-1 || !s.ends(u, want, &a)) {
+				return false
+			}
 		}
-	}
-	s.add(b.unit, Span{s.atoms[b.atom].From, s.atoms[b.atom+n-1].To})
+		if i++; i == len(u.Atoms) {
+			s.add(unit, Span{first.From, a.To})
+			return false
+		}
+		return true
+	})
 }
 
 // ends reports whether a word begins with the last atom of a row: with its

@@ -109,7 +109,7 @@ func (s *Store) SearchState(ctx context.Context, tenant string, sids []uuid.UUID
 	if err != nil {
 		return SearchIndexState{}, readErr("search", err)
 	}
-	out := SearchIndexState{Doc: r.Doc, Parts: r.Parts, Length: r.Length, Seq: r.Seq, Behind: r.Behind, Ready: r.Ready}
+	out := SearchIndexState{Doc: r.Doc, Parts: r.Parts, Length: r.Length, Seq: r.Seq, Behind: r.Ahead > 0, Ready: r.Ahead > 1}
 	if r.IndexedAt.Unix() > 0 {
 		out.IndexedAt = r.IndexedAt
 	}

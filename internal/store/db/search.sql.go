@@ -312,12 +312,13 @@ WITH RECURSIVE tenant AS (
 )
 SELECT t.tenant_id::text AS tenant_id FROM tenant t
 LEFT JOIN search_cursors c ON c.tenant_id = t.tenant_id
-WHERE t.tenant_id IS NOT NULL AND coalesce(c.claimed_until, '-infinity') <= now()
-  AND EXISTS (
-    SELECT FROM events e
+CROSS JOIN LATERAL (
+    SELECT e.xid FROM events e
     WHERE e.tenant_id = t.tenant_id
       AND (e.xid, e.position) > (coalesce(c.xid, '0'::xid8), coalesce(c.position, 0))
-      AND e.xid < pg_snapshot_xmin(pg_current_snapshot()))
+    ORDER BY e.tenant_id, e.xid, e.position LIMIT 1) f
+WHERE t.tenant_id IS NOT NULL AND coalesce(c.claimed_until, '-infinity') <= now()
+  AND f.xid < pg_snapshot_xmin(pg_current_snapshot())
 ORDER BY coalesce(c.updated_at, '-infinity') LIMIT $1::integer
 `
 
@@ -336,12 +337,13 @@ type SearchBehindParams struct {
 //	)
 //	SELECT t.tenant_id::text AS tenant_id FROM tenant t
 //	LEFT JOIN search_cursors c ON c.tenant_id = t.tenant_id
-//	WHERE t.tenant_id IS NOT NULL AND coalesce(c.claimed_until, '-infinity') <= now()
-//	  AND EXISTS (
-//	    SELECT FROM events e
+//	CROSS JOIN LATERAL (
+//	    SELECT e.xid FROM events e
 //	    WHERE e.tenant_id = t.tenant_id
 //	      AND (e.xid, e.position) > (coalesce(c.xid, '0'::xid8), coalesce(c.position, 0))
-//	      AND e.xid < pg_snapshot_xmin(pg_current_snapshot()))
+//	    ORDER BY e.tenant_id, e.xid, e.position LIMIT 1) f
+//	WHERE t.tenant_id IS NOT NULL AND coalesce(c.claimed_until, '-infinity') <= now()
+//	  AND f.xid < pg_snapshot_xmin(pg_current_snapshot())
 //	ORDER BY coalesce(c.updated_at, '-infinity') LIMIT $1::integer
 func (q *Queries) SearchBehind(ctx context.Context, arg SearchBehindParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, searchBehind, arg.MaxRows)
@@ -970,15 +972,14 @@ SELECT coalesce((SELECT max(p.doc) FROM search_parts p WHERE p.tenant_id = $1), 
        coalesce((SELECT s.seq FROM search_sessions s
                  WHERE s.tenant_id = $1 AND s.sid = ($2::uuid[])[cardinality($2::uuid[])]), 0)::bigint AS seq,
        coalesce((SELECT c.updated_at FROM search_cursors c WHERE c.tenant_id = $1), 'epoch')::timestamptz AS indexed_at,
-       EXISTS (SELECT FROM events e
-               LEFT JOIN search_cursors c ON c.tenant_id = e.tenant_id
-               WHERE e.tenant_id = $1
-                 AND (e.xid, e.position) > (coalesce(c.xid, '0'::xid8), coalesce(c.position, 0))) AS behind,
-       EXISTS (SELECT FROM events e
-               LEFT JOIN search_cursors c ON c.tenant_id = e.tenant_id
-               WHERE e.tenant_id = $1
-                 AND (e.xid, e.position) > (coalesce(c.xid, '0'::xid8), coalesce(c.position, 0))
-                 AND e.xid < pg_snapshot_xmin(pg_current_snapshot())) AS ready
+       -- 0: the feed has no more, 1: more, held back by an older transaction, 2: more.
+       coalesce((SELECT CASE WHEN e.xid < pg_snapshot_xmin(pg_current_snapshot()) THEN 2 ELSE 1 END
+                 FROM events e
+                 WHERE e.tenant_id = $1
+                   AND (e.xid, e.position) > (
+                       coalesce((SELECT c.xid FROM search_cursors c WHERE c.tenant_id = $1), '0'::xid8),
+                       coalesce((SELECT c.position FROM search_cursors c WHERE c.tenant_id = $1), 0))
+                 ORDER BY e.tenant_id, e.xid, e.position LIMIT 1), 0)::integer AS ahead
 `
 
 type SearchStateParams struct {
@@ -992,8 +993,7 @@ type SearchStateRow struct {
 	Length    int64
 	Seq       int64
 	IndexedAt time.Time
-	Behind    bool
-	Ready     bool
+	Ahead     int32
 }
 
 // How far the index is: the newest document, the sums, and whether the feed has more.
@@ -1006,15 +1006,14 @@ type SearchStateRow struct {
 //	       coalesce((SELECT s.seq FROM search_sessions s
 //	                 WHERE s.tenant_id = $1 AND s.sid = ($2::uuid[])[cardinality($2::uuid[])]), 0)::bigint AS seq,
 //	       coalesce((SELECT c.updated_at FROM search_cursors c WHERE c.tenant_id = $1), 'epoch')::timestamptz AS indexed_at,
-//	       EXISTS (SELECT FROM events e
-//	               LEFT JOIN search_cursors c ON c.tenant_id = e.tenant_id
-//	               WHERE e.tenant_id = $1
-//	                 AND (e.xid, e.position) > (coalesce(c.xid, '0'::xid8), coalesce(c.position, 0))) AS behind,
-//	       EXISTS (SELECT FROM events e
-//	               LEFT JOIN search_cursors c ON c.tenant_id = e.tenant_id
-//	               WHERE e.tenant_id = $1
-//	                 AND (e.xid, e.position) > (coalesce(c.xid, '0'::xid8), coalesce(c.position, 0))
-//	                 AND e.xid < pg_snapshot_xmin(pg_current_snapshot())) AS ready
+//	       -- 0: the feed has no more, 1: more, held back by an older transaction, 2: more.
+//	       coalesce((SELECT CASE WHEN e.xid < pg_snapshot_xmin(pg_current_snapshot()) THEN 2 ELSE 1 END
+//	                 FROM events e
+//	                 WHERE e.tenant_id = $1
+//	                   AND (e.xid, e.position) > (
+//	                       coalesce((SELECT c.xid FROM search_cursors c WHERE c.tenant_id = $1), '0'::xid8),
+//	                       coalesce((SELECT c.position FROM search_cursors c WHERE c.tenant_id = $1), 0))
+//	                 ORDER BY e.tenant_id, e.xid, e.position LIMIT 1), 0)::integer AS ahead
 func (q *Queries) SearchState(ctx context.Context, arg SearchStateParams) (SearchStateRow, error) {
 	row := q.db.QueryRow(ctx, searchState, arg.TenantID, arg.Sids)
 	var i SearchStateRow
@@ -1024,8 +1023,7 @@ func (q *Queries) SearchState(ctx context.Context, arg SearchStateParams) (Searc
 		&i.Length,
 		&i.Seq,
 		&i.IndexedAt,
-		&i.Behind,
-		&i.Ready,
+		&i.Ahead,
 	)
 	return i, err
 }
