@@ -120,35 +120,12 @@ CROSS JOIN LATERAL (
         LIMIT @most::integer) x) c;
 
 -- name: SearchAll :many
--- Messages that have every entry: in one part, or over several parts of which
--- one has the rarest entry. IS NOT DISTINCT FROM and + 0 keep the planner from
--- any index but that of the terms. Weights are how much a count tells (BM25, k1 1.2).
-WITH found AS (
-    SELECT p.sid, p.seq, p.doc,
-           (ts_rank('{0.455,0.625,0.745,0.833}'::real[], p.terms, (@ranked::text)::tsquery) / (0.3 + 0.7 * p.length / @average::double precision))::double precision AS score
-    FROM search_parts p
-    WHERE p.terms @@ (@query::text)::tsquery AND p.tenant_id IS NOT DISTINCT FROM @tenant_id::text AND p.doc + 0 <= @horizon::bigint
-      AND search_fits(p.sid, p.seq, p.kind, p.role, p.tool, p.epoch, p.at, p.flags, @kinds::smallint[], @roles::smallint[], @tool::text, @epoch::bigint, @since::timestamptz, @until::timestamptz, @hidden::integer, @sids::uuid[], @paths::text[])
-    ORDER BY p.doc DESC LIMIT @most::integer
-), spread AS (
-    SELECT p.sid, p.seq, p.doc, 0::double precision AS score
-    FROM search_parts p
-    WHERE @rarest::text <> '' AND p.terms @@ (@rarest::text)::tsquery AND p.tenant_id IS NOT DISTINCT FROM @tenant_id::text AND p.doc + 0 <= @horizon::bigint
-      AND search_fits(p.sid, p.seq, p.kind, p.role, p.tool, p.epoch, p.at, p.flags, @kinds::smallint[], @roles::smallint[], @tool::text, @epoch::bigint, @since::timestamptz, @until::timestamptz, @hidden::integer, @sids::uuid[], @paths::text[])
-      AND NOT EXISTS (
-        SELECT FROM unnest(@queries::text[]) AS q (query)
-        WHERE NOT EXISTS (
-            SELECT FROM search_parts x
-            WHERE x.tenant_id = p.tenant_id AND x.sid = p.sid AND x.seq = p.seq AND x.terms @@ q.query::tsquery))
-    ORDER BY p.doc DESC LIMIT @most::integer
-), message AS (
-    SELECT f.sid, f.seq, max(f.doc) AS doc, max(f.score) AS score
-    FROM (SELECT found.sid, found.seq, found.doc, found.score FROM found UNION ALL SELECT spread.sid, spread.seq, spread.doc, spread.score FROM spread) f
-    GROUP BY f.sid, f.seq
-)
-SELECT m.sid, m.seq, m.doc::bigint AS doc, m.score::double precision AS score FROM message m
-WHERE (m.score, m.doc) < (@before_score::double precision, @before_doc::bigint)
-ORDER BY m.score DESC, m.doc DESC LIMIT @max_rows::integer;
+-- Messages that have every entry, best first; see the function.
+SELECT a.sid::uuid AS sid, a.seq::bigint AS seq, a.doc::bigint AS doc, a.score::double precision AS score
+FROM search_all(@tenant_id::text, @query::text, @ranked::text, @rarest::text, @queries::text[], @average::double precision, @best::double precision,
+    @horizon::bigint, @before_score::double precision, @before_doc::bigint, @most::integer, @max_rows::integer,
+    @kinds::smallint[], @roles::smallint[], @tool::text, @epoch::bigint, @since::timestamptz, @until::timestamptz, @hidden::integer, @sids::uuid[], @paths::text[]) a
+ORDER BY a.score DESC, a.doc DESC;
 
 -- name: SearchNewest :many
 -- As SearchAll, newest first and without a score, from the rarest entry on;
@@ -200,7 +177,10 @@ FROM (
     CROSS JOIN LATERAL (
         SELECT x.sid, x.seq, x.part, x.doc, x.kind, x.role, x.flags, x.epoch, x.tokens, x.length, x.tool, x.speaker, x.at, x.body FROM search_parts x
         WHERE x.tenant_id = @tenant_id AND x.sid = u.sid AND x.seq = u.seq
-          AND (@query::text = '' OR x.terms @@ (@query::text)::tsquery)
+          AND (@query::text = ''
+               -- One part alone is what was found; its terms need not be read.
+               OR NOT EXISTS (SELECT FROM search_parts y WHERE y.tenant_id = @tenant_id AND y.sid = u.sid AND y.seq = u.seq AND y.part = 1)
+               OR x.terms @@ (@query::text)::tsquery)
           AND search_fits(x.sid, x.seq, x.kind, x.role, x.tool, x.epoch, x.at, x.flags, @kinds::smallint[], @roles::smallint[], @tool::text, @epoch::bigint, @since::timestamptz, @until::timestamptz, @hidden::integer, @sids::uuid[], @paths::text[])
         ORDER BY x.part LIMIT @parts_each::integer) p
     JOIN sessions s ON s.tenant_id = @tenant_id AND s.sid = p.sid
@@ -209,16 +189,22 @@ WHERE t.bytes - octet_length(t.body) < @max_bytes::bigint
 ORDER BY t.i, t.part;
 
 -- name: SearchNeighbours :many
--- The messages around others: one before (-1), two behind (1, 2).
-SELECT u.i::bigint AS i, n.place::integer AS place, n.seq
-FROM (SELECT unnest(@sids::uuid[]) AS sid, unnest(@seqs::bigint[]) AS seq, generate_series(1, cardinality(@sids::uuid[])) AS i) u
+-- The messages around others: one before (-1), two behind (1, 2). doc is of the
+-- first of their parts that is asked for; one without is left out.
+SELECT u.i::bigint AS i, n.place::integer AS place, n.seq, f.doc
+FROM (SELECT unnest(@want_sids::uuid[]) AS sid, unnest(@want_seqs::bigint[]) AS seq, generate_series(1, cardinality(@want_sids::uuid[])) AS i) u
 CROSS JOIN LATERAL (
     (SELECT -1 AS place, p.seq FROM search_parts p
      WHERE p.tenant_id = @tenant_id AND p.sid = u.sid AND p.seq < u.seq AND p.part = 0 ORDER BY p.seq DESC LIMIT 1)
     UNION ALL
     (SELECT row_number() OVER (ORDER BY b.seq)::integer, b.seq FROM (
         SELECT p.seq FROM search_parts p
-        WHERE p.tenant_id = @tenant_id AND p.sid = u.sid AND p.seq > u.seq AND p.part = 0 ORDER BY p.seq LIMIT 2) b)) n;
+        WHERE p.tenant_id = @tenant_id AND p.sid = u.sid AND p.seq > u.seq AND p.part = 0 ORDER BY p.seq LIMIT 2) b)) n
+CROSS JOIN LATERAL (
+    SELECT x.doc FROM search_parts x
+    WHERE x.tenant_id = @tenant_id AND x.sid = u.sid AND x.seq = n.seq
+      AND search_fits(x.sid, x.seq, x.kind, x.role, x.tool, x.epoch, x.at, x.flags, @kinds::smallint[], @roles::smallint[], @tool::text, @epoch::bigint, @since::timestamptz, @until::timestamptz, @hidden::integer, @sids::uuid[], @paths::text[])
+    ORDER BY x.part LIMIT 1) f;
 
 -- name: SearchScan :many
 -- Parts newest first, for expressions. filler narrows by a text that every

@@ -86,42 +86,55 @@ func (b *bench) say(ctx context.Context, key string, messages []json.RawMessage)
 
 // readAll reads every transcript below a directory; what is none is left out.
 func readAll(ctx context.Context, dir string) ([]history, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
 	var out []history
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		f, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		by := map[string]*history{}
-		_, err = transcript.Read(ctx, path, f, func(e transcript.Entry) error {
-			if _, err := message.Read(e.Message); err != nil {
-				return nil //nolint:nilerr // an entry without a message, or a broken one
-			}
-			h := by[e.Session]
-			if h == nil {
-				h = &history{key: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + e.Session}
-				by[e.Session] = h
-			}
-			h.messages = append(h.messages, e.Message)
-			return nil
-		})
-		if err != nil && !errors.Is(err, transcript.ErrUnknownFormat) {
-			return err
-		}
-		for _, h := range by {
-			out = append(out, *h)
-		}
-		return nil
+		of, err := readTranscript(ctx, root, path)
+		out = append(out, of...)
+		return err
 	})
 	slices.SortFunc(out, func(a, b history) int { return strings.Compare(a.key, b.key) })
 	if err == nil && len(out) == 0 {
 		err = fmt.Errorf("no transcripts in %q", dir)
 	}
 	return out, err
+}
+
+// readTranscript reads the sessions of a file.
+func readTranscript(ctx context.Context, root *os.Root, path string) ([]history, error) {
+	f, err := root.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	by := map[string]*history{}
+	_, err = transcript.Read(ctx, path, f, func(e transcript.Entry) error {
+		if _, err := message.Read(e.Message); err != nil {
+			return nil //nolint:nilerr // an entry without a message, or a broken one
+		}
+		h := by[e.Session]
+		if h == nil {
+			h = &history{key: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + e.Session}
+			by[e.Session] = h
+		}
+		h.messages = append(h.messages, e.Message)
+		return nil
+	})
+	if err != nil && !errors.Is(err, transcript.ErrUnknownFormat) {
+		return nil, err
+	}
+	var out []history
+	for _, h := range by {
+		out = append(out, *h)
+	}
+	return out, nil
 }
 
 // readLocomo reads the talks of a LoCoMo file.

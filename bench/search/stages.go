@@ -86,9 +86,9 @@ func (s *stages) SearchTexts(
 	return s.Reader.SearchTexts(ctx, tenant, f, found, lookups, partsEach, maxBytes)
 }
 
-func (s *stages) SearchNeighbours(ctx context.Context, tenant string, found []store.SearchFound) ([]store.SearchNeighbour, error) {
+func (s *stages) SearchNeighbours(ctx context.Context, tenant string, f *store.SearchFilter, found []store.SearchFound) ([]store.SearchNeighbour, error) {
 	defer s.spent("neighbours", time.Now())
-	return s.Reader.SearchNeighbours(ctx, tenant, found)
+	return s.Reader.SearchNeighbours(ctx, tenant, f, found)
 }
 
 func (s *stages) SearchScan(ctx context.Context, tenant string, f *store.SearchFilter, filler string, before store.SearchMark, limit int) ([]store.SearchScanned, error) {

@@ -1,7 +1,6 @@
 package retrieval
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -54,8 +53,8 @@ func (s *Searcher) any(ctx context.Context, r *Request, p *plan, at cursor, out 
 		at.skip += int64(r.Limit)
 		out.Next = at.encode(r)
 	}
-	out.Hits = append(out.Hits, hits...)
-	return nil
+	out.Hits, err = s.show(ctx, r, p, hits)
+	return err
 }
 
 // spread adds to each hit its part of its neighbours' ranks, and the neighbours
@@ -68,16 +67,19 @@ func (s *Searcher) spread(ctx context.Context, r *Request, p *plan, at cursor, h
 	for i := range best {
 		around[i] = store.SearchFound{SID: best[i].SID, Seq: best[i].Seq}
 	}
-	neighbours, err := s.read.SearchNeighbours(ctx, r.Tenant, around)
+	// The filter holds for neighbours too.
+	neighbours, err := s.read.SearchNeighbours(ctx, r.Tenant, &p.filter, around)
 	if err != nil {
 		return nil, err
 	}
-	share := map[place]float64{}
+	share, beside := map[place]float64{}, map[place]int64{}
 	for _, n := range neighbours {
 		from := &best[n.Of]
 		// A neighbour behind the hit has the hit before it.
 		part := map[int]float64{-1: search.FromNext, 1: search.FromPrevious, 2: search.FromSecond}[n.Place]
-		share[place{from.SID, n.Seq}] += part * from.Score
+		here := place{from.SID, n.Seq}
+		share[here] += part * from.Score
+		beside[here] = n.Doc
 	}
 	own := map[place]struct{}{}
 	for i := range hits {
@@ -85,27 +87,10 @@ func (s *Searcher) spread(ctx context.Context, r *Request, p *plan, at cursor, h
 		own[here] = struct{}{}
 		hits[i].Score += share[here]
 	}
-	var more []store.SearchFound
-	for here := range share {
-		if _, is := own[here]; !is {
-			more = append(more, store.SearchFound{SID: here.sid, Seq: here.seq})
+	for here, n := range beside {
+		if _, is := own[here]; !is && n <= at.mark.Horizon { // else it came after the first page
+			hits = append(hits, Hit{SID: here.sid, Seq: here.seq, Score: share[here], doc: n, unread: true})
 		}
-	}
-	slices.SortFunc(more, func(a, b store.SearchFound) int {
-		return cmp.Or(bytes.Compare(a.SID[:], b.SID[:]), cmp.Compare(a.Seq, b.Seq))
-	})
-	// The filter holds for neighbours too: what it leaves out is not read.
-	parts, err := s.read.SearchTexts(ctx, r.Tenant, &p.filter, more, nil, 1, blockBytes)
-	if err != nil {
-		return nil, err
-	}
-	for i := range parts {
-		if parts[i].Doc > at.mark.Horizon {
-			continue // came after the first page
-		}
-		h := hitOf(&parts[i], nil)
-		h.Score = share[place{h.SID, h.Seq}]
-		hits = append(hits, h)
 	}
 	if r.Sort == SortRecent {
 		slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.doc, a.doc) })
@@ -113,4 +98,39 @@ func (s *Searcher) spread(ctx context.Context, r *Request, p *plan, at cursor, h
 		slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.doc, a.doc)) })
 	}
 	return hits, nil
+}
+
+// show reads the neighbours among hits, of which nothing but the rank is known.
+func (s *Searcher) show(ctx context.Context, r *Request, p *plan, hits []Hit) ([]Hit, error) {
+	var unread []store.SearchFound
+	for i := range hits {
+		if hits[i].unread {
+			unread = append(unread, store.SearchFound{SID: hits[i].SID, Seq: hits[i].Seq})
+		}
+	}
+	if len(unread) == 0 {
+		return hits, nil
+	}
+	parts, err := s.read.SearchTexts(ctx, r.Tenant, &p.filter, unread, nil, 1, blockBytes)
+	if err != nil {
+		return nil, err
+	}
+	read := make(map[place]*store.SearchPart, len(parts))
+	for i := range parts {
+		read[place{parts[i].SID, parts[i].Seq}] = &parts[i]
+	}
+	out := hits[:0]
+	for _, h := range hits {
+		if h.unread {
+			part, is := read[place{h.SID, h.Seq}]
+			if !is {
+				continue // erased meanwhile
+			}
+			active, score := h.Active, h.Score
+			h = hitOf(part, nil)
+			h.Active, h.Score = active, score
+		}
+		out = append(out, h)
+	}
+	return out, nil
 }

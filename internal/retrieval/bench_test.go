@@ -76,7 +76,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-func readMessages(b *testing.B, path string) []json.RawMessage {
+func readMessages(b testing.TB, path string) []json.RawMessage {
 	b.Helper()
 	f, err := os.Open(path)
 	if err != nil {

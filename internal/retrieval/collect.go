@@ -3,9 +3,10 @@ package retrieval
 import (
 	"cmp"
 	"context"
+	"runtime"
 	"slices"
-
-	"github.com/google/uuid"
+	"sync"
+	"sync/atomic"
 
 	"github.com/engined/engined/internal/search"
 	"github.com/engined/engined/internal/store"
@@ -69,41 +70,86 @@ func (s *Searcher) decide(ctx context.Context, r *Request, p *plan, at cursor, f
 	if err != nil {
 		return nil, 0, err
 	}
-	type key struct {
-		sid uuid.UUID
-		seq int64
-	}
-	order := make(map[key]int, len(found))
+	order := make(map[place]int, len(found))
 	for i, f := range found {
-		order[key{f.SID, f.Seq}] = i
+		order[place{f.SID, f.Seq}] = i
 	}
-	size := int64(0)
-	for i := 0; i < len(parts); {
-		end := i + 1
-		for end < len(parts) && parts[end].SID == parts[i].SID && parts[end].Seq == parts[i].Seq {
-			end++
-		}
-		for _, q := range parts[i:end] {
-			size += int64(len(q.Text))
-		}
-		n := order[key{parts[i].SID, parts[i].Seq}]
-		if size >= blockBytes && end == len(parts) && i > 0 && n+1 < len(found) {
-			break // its parts may not all be here; the next block begins with it
-		}
-		seen = n + 1
-		if h, ok := p.hit(parts[i:end], r.Match, at.average()); ok {
-			h.doc = found[n].Doc
-			hits = append(hits, h)
-		}
-		i = end
+	messages, size := byMessage(parts)
+	if size >= blockBytes && len(messages) > 1 && order[messages[len(messages)-1].place]+1 < len(found) {
+		messages = messages[:len(messages)-1] // its parts may not all be here; the next block begins with it
 	}
-	if size < blockBytes {
+	if size < blockBytes || len(messages) == 0 {
 		seen = len(found)
+	} else {
+		seen = order[messages[len(messages)-1].place] + 1
+	}
+	all, err := p.hits(ctx, messages, size, r.Match, at.average())
+	if err != nil {
+		return nil, 0, err
+	}
+	for i := range all {
+		if all[i].Score > 0 {
+			all[i].doc = found[order[messages[i].place]].Doc
+			hits = append(hits, all[i])
+		}
 	}
 	if r.Sort == SortRelevance {
 		slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.doc, a.doc)) })
 	}
 	return hits, max(seen, 1), nil
+}
+
+// texts are the parts of one message.
+type texts struct {
+	place
+	parts []store.SearchPart
+}
+
+// byMessage takes the parts of each message together; size is of all texts, in bytes.
+func byMessage(parts []store.SearchPart) (out []texts, size int64) {
+	for i := 0; i < len(parts); {
+		here := place{parts[i].SID, parts[i].Seq}
+		end := i
+		for end < len(parts) && parts[end].SID == here.sid && parts[end].Seq == here.seq {
+			size += int64(len(parts[end].Text))
+			end++
+		}
+		out = append(out, texts{here, parts[i:end]})
+		i = end
+	}
+	return out, size
+}
+
+const (
+	// alone is how many bytes of text are not worth a second goroutine, readers
+	// the most of one search.
+	alone   = 128 << 10
+	readers = 4
+)
+
+// hits holds messages against the wants, several at a time where they are
+// much text. One without a score is no hit.
+func (p *plan) hits(ctx context.Context, messages []texts, size int64, match Match, average float64) ([]Hit, error) {
+	out := make([]Hit, len(messages))
+	var next atomic.Int64
+	work := func() {
+		for ctx.Err() == nil {
+			i := int(next.Add(1)) - 1
+			if i >= len(messages) {
+				return
+			}
+			if h, ok := p.hit(messages[i].parts, match, average); ok {
+				out[i] = h
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for range min(int(size/alone), readers, runtime.GOMAXPROCS(0)) - 1 {
+		wg.Go(work)
+	}
+	work()
+	wg.Wait()
+	return out, ctx.Err()
 }
 
 // hit holds a message's parts against the wants.
@@ -157,6 +203,6 @@ func (p *plan) score(part *store.SearchPart, match Match, average float64) (scor
 func hitOf(p *store.SearchPart, spans []search.Span) Hit {
 	return Hit{
 		SessionKey: p.SessionKey, SID: p.SID, Seq: p.Seq, Kind: p.Kind, Role: p.Role, Flags: p.Flags, Tool: p.Tool,
-		Epoch: p.Epoch, At: p.At, Snippet: search.Cut(p.Text, spans), Text: p.Text, Tokens: p.Tokens, doc: p.Doc,
+		Epoch: p.Epoch, At: p.At, Text: p.Text, Tokens: p.Tokens, doc: p.Doc, spans: spans,
 	}
 }

@@ -81,6 +81,10 @@ type Hit struct {
 	Text string
 
 	doc int64
+	// spans are what was found in Text; the snippet is cut when the page is known.
+	spans []search.Span
+	// unread: all but place, rank and doc is still to be read.
+	unread bool
 }
 
 // Answer is a page of hits.

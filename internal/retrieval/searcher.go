@@ -28,7 +28,7 @@ type Reader interface {
 		average float64, before store.SearchMark, most, limit int) ([]store.SearchFound, error)
 	SearchTexts(ctx context.Context, tenant string, f *store.SearchFilter, found []store.SearchFound, lookups [][]search.Lookup,
 		partsEach int, maxBytes int64) ([]store.SearchPart, error)
-	SearchNeighbours(ctx context.Context, tenant string, found []store.SearchFound) ([]store.SearchNeighbour, error)
+	SearchNeighbours(ctx context.Context, tenant string, f *store.SearchFilter, found []store.SearchFound) ([]store.SearchNeighbour, error)
 	SearchScan(ctx context.Context, tenant string, f *store.SearchFilter, filler string, before store.SearchMark, limit int) ([]store.SearchScanned, error)
 }
 
@@ -106,6 +106,9 @@ func (s *Searcher) Search(ctx context.Context, r Request) (Answer, error) {
 	}
 	if err != nil {
 		return Answer{}, err
+	}
+	for i := range out.Hits {
+		out.Hits[i].Snippet = search.Cut(out.Hits[i].Text, out.Hits[i].spans)
 	}
 	return out, s.mark(ctx, &r, sids, out.Hits)
 }

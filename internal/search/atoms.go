@@ -91,11 +91,11 @@ func walk(text string, from int, see func(a Atom, raw bool) bool) {
 			if c.class == char {
 				kind = Char
 			}
-			goOn := true
-			if glued, goOn = spell(text, i, end, kind, glued, see); !goOn {
+			after, goOn := spell(text, i, end, kind, glued, see)
+			if !goOn {
 				return
 			}
-			i = end
+			glued, i = after, end
 		}
 	}
 }

@@ -128,7 +128,7 @@ func (s *Store) SearchAll(
 		spread = by.all(queries[rarest], queryOf(by.mark, search.Lookup{Term: markParts}))
 	}
 	rows, err := s.unfiltered().SearchAll(ctx, db.SearchAllParams{
-		TenantID: tenant, Query: by.all(slices.Clone(queries)...), Ranked: strings.Join(queries, " | "), Rarest: spread, Queries: queries,
+		Best: mostRank(lookups, before), TenantID: tenant, Query: by.all(slices.Clone(queries)...), Ranked: strings.Join(queries, " | "), Rarest: spread, Queries: queries,
 		Average: average, Horizon: before.Horizon, BeforeScore: before.Score, BeforeDoc: before.Doc,
 		Kinds: by.kinds, Roles: by.roles, Tool: f.Tool, Epoch: f.Epoch, Since: by.since, Until: by.until,
 		Hidden: int32(f.Without), Sids: by.sids, Paths: by.paths, Most: int32(most), MaxRows: int32(limit),
@@ -141,6 +141,22 @@ func (s *Store) SearchAll(
 		out[i] = SearchFound{SID: r.SID, Seq: r.Seq, Doc: r.Doc, Score: r.Score}
 	}
 	return out, nil
+}
+
+// mostRank is the most that ts_rank can come to for one of look-ups each: the
+// largest weight by the constant that it divides by. A prefix adds up over words
+// without a bound. A later page does not begin with the best, so there is no
+// telling what can come on it.
+func mostRank(lookups [][]search.Lookup, before SearchMark) float64 {
+	if before.Score < math.MaxFloat64 {
+		return 0
+	}
+	for _, l := range lookups {
+		if len(l) != 1 || l[0].Prefix {
+			return 0
+		}
+	}
+	return 0.833/1.64493406685 + 1e-4
 }
 
 // SearchNewest finds messages that have every look-up, newest first.
@@ -258,13 +274,21 @@ type SearchNeighbour struct {
 	Of    int
 	Place int
 	Seq   int64
+	// Doc is of the first of its parts that is asked for.
+	Doc int64
 }
 
-// SearchNeighbours reads who stands around messages in their sessions.
-func (s *Store) SearchNeighbours(ctx context.Context, tenant string, found []SearchFound) ([]SearchNeighbour, error) {
-	p := db.SearchNeighboursParams{TenantID: tenant, Sids: make([]uuid.UUID, len(found)), Seqs: make([]int64, len(found))}
+// SearchNeighbours reads who stands around messages in their sessions. What the
+// filter leaves out stands nowhere.
+func (s *Store) SearchNeighbours(ctx context.Context, tenant string, f *SearchFilter, found []SearchFound) ([]SearchNeighbour, error) {
+	by := filterOf(tenant, f)
+	p := db.SearchNeighboursParams{
+		TenantID: tenant, WantSids: make([]uuid.UUID, len(found)), WantSeqs: make([]int64, len(found)),
+		Kinds: by.kinds, Roles: by.roles, Tool: f.Tool, Epoch: f.Epoch, Since: by.since, Until: by.until,
+		Hidden: int32(f.Without), Sids: by.sids, Paths: by.paths,
+	}
 	for i := range found {
-		p.Sids[i], p.Seqs[i] = found[i].SID, found[i].Seq
+		p.WantSids[i], p.WantSeqs[i] = found[i].SID, found[i].Seq
 	}
 	rows, err := s.of(tenant).SearchNeighbours(ctx, p)
 	if err != nil {
@@ -272,7 +296,7 @@ func (s *Store) SearchNeighbours(ctx context.Context, tenant string, found []Sea
 	}
 	out := make([]SearchNeighbour, len(rows))
 	for i, r := range rows {
-		out[i] = SearchNeighbour{Of: int(r.I) - 1, Place: int(r.Place), Seq: r.Seq}
+		out[i] = SearchNeighbour{Of: int(r.I) - 1, Place: int(r.Place), Seq: r.Seq, Doc: r.Doc}
 	}
 	return out, nil
 }

@@ -51,43 +51,26 @@ func (q *Queries) SearchAdvance(ctx context.Context, arg SearchAdvanceParams) (i
 }
 
 const searchAll = `-- name: SearchAll :many
-WITH found AS (
-    SELECT p.sid, p.seq, p.doc,
-           (ts_rank('{0.455,0.625,0.745,0.833}'::real[], p.terms, ($4::text)::tsquery) / (0.3 + 0.7 * p.length / $5::double precision))::double precision AS score
-    FROM search_parts p
-    WHERE p.terms @@ ($6::text)::tsquery AND p.tenant_id IS NOT DISTINCT FROM $7::text AND p.doc + 0 <= $8::bigint
-      AND search_fits(p.sid, p.seq, p.kind, p.role, p.tool, p.epoch, p.at, p.flags, $9::smallint[], $10::smallint[], $11::text, $12::bigint, $13::timestamptz, $14::timestamptz, $15::integer, $16::uuid[], $17::text[])
-    ORDER BY p.doc DESC LIMIT $18::integer
-), spread AS (
-    SELECT p.sid, p.seq, p.doc, 0::double precision AS score
-    FROM search_parts p
-    WHERE $19::text <> '' AND p.terms @@ ($19::text)::tsquery AND p.tenant_id IS NOT DISTINCT FROM $7::text AND p.doc + 0 <= $8::bigint
-      AND search_fits(p.sid, p.seq, p.kind, p.role, p.tool, p.epoch, p.at, p.flags, $9::smallint[], $10::smallint[], $11::text, $12::bigint, $13::timestamptz, $14::timestamptz, $15::integer, $16::uuid[], $17::text[])
-      AND NOT EXISTS (
-        SELECT FROM unnest($20::text[]) AS q (query)
-        WHERE NOT EXISTS (
-            SELECT FROM search_parts x
-            WHERE x.tenant_id = p.tenant_id AND x.sid = p.sid AND x.seq = p.seq AND x.terms @@ q.query::tsquery))
-    ORDER BY p.doc DESC LIMIT $18::integer
-), message AS (
-    SELECT f.sid, f.seq, max(f.doc) AS doc, max(f.score) AS score
-    FROM (SELECT found.sid, found.seq, found.doc, found.score FROM found UNION ALL SELECT spread.sid, spread.seq, spread.doc, spread.score FROM spread) f
-    GROUP BY f.sid, f.seq
-)
-SELECT m.sid, m.seq, m.doc::bigint AS doc, m.score::double precision AS score FROM message m
-WHERE (m.score, m.doc) < ($1::double precision, $2::bigint)
-ORDER BY m.score DESC, m.doc DESC LIMIT $3::integer
+SELECT a.sid::uuid AS sid, a.seq::bigint AS seq, a.doc::bigint AS doc, a.score::double precision AS score
+FROM search_all($1::text, $2::text, $3::text, $4::text, $5::text[], $6::double precision, $7::double precision,
+    $8::bigint, $9::double precision, $10::bigint, $11::integer, $12::integer,
+    $13::smallint[], $14::smallint[], $15::text, $16::bigint, $17::timestamptz, $18::timestamptz, $19::integer, $20::uuid[], $21::text[]) a
+ORDER BY a.score DESC, a.doc DESC
 `
 
 type SearchAllParams struct {
+	TenantID    string
+	Query       string
+	Ranked      string
+	Rarest      string
+	Queries     []string
+	Average     float64
+	Best        float64
+	Horizon     int64
 	BeforeScore float64
 	BeforeDoc   int64
+	Most        int32
 	MaxRows     int32
-	Ranked      string
-	Average     float64
-	Query       string
-	TenantID    string
-	Horizon     int64
 	Kinds       []int16
 	Roles       []int16
 	Tool        string
@@ -97,9 +80,6 @@ type SearchAllParams struct {
 	Hidden      int32
 	Sids        []uuid.UUID
 	Paths       []string
-	Most        int32
-	Rarest      string
-	Queries     []string
 }
 
 type SearchAllRow struct {
@@ -109,46 +89,27 @@ type SearchAllRow struct {
 	Score float64
 }
 
-// Messages that have every entry: in one part, or over several parts of which
-// one has the rarest entry. IS NOT DISTINCT FROM and + 0 keep the planner from
-// any index but that of the terms. Weights are how much a count tells (BM25, k1 1.2).
+// Messages that have every entry, best first; see the function.
 //
-//	WITH found AS (
-//	    SELECT p.sid, p.seq, p.doc,
-//	           (ts_rank('{0.455,0.625,0.745,0.833}'::real[], p.terms, ($4::text)::tsquery) / (0.3 + 0.7 * p.length / $5::double precision))::double precision AS score
-//	    FROM search_parts p
-//	    WHERE p.terms @@ ($6::text)::tsquery AND p.tenant_id IS NOT DISTINCT FROM $7::text AND p.doc + 0 <= $8::bigint
-//	      AND search_fits(p.sid, p.seq, p.kind, p.role, p.tool, p.epoch, p.at, p.flags, $9::smallint[], $10::smallint[], $11::text, $12::bigint, $13::timestamptz, $14::timestamptz, $15::integer, $16::uuid[], $17::text[])
-//	    ORDER BY p.doc DESC LIMIT $18::integer
-//	), spread AS (
-//	    SELECT p.sid, p.seq, p.doc, 0::double precision AS score
-//	    FROM search_parts p
-//	    WHERE $19::text <> '' AND p.terms @@ ($19::text)::tsquery AND p.tenant_id IS NOT DISTINCT FROM $7::text AND p.doc + 0 <= $8::bigint
-//	      AND search_fits(p.sid, p.seq, p.kind, p.role, p.tool, p.epoch, p.at, p.flags, $9::smallint[], $10::smallint[], $11::text, $12::bigint, $13::timestamptz, $14::timestamptz, $15::integer, $16::uuid[], $17::text[])
-//	      AND NOT EXISTS (
-//	        SELECT FROM unnest($20::text[]) AS q (query)
-//	        WHERE NOT EXISTS (
-//	            SELECT FROM search_parts x
-//	            WHERE x.tenant_id = p.tenant_id AND x.sid = p.sid AND x.seq = p.seq AND x.terms @@ q.query::tsquery))
-//	    ORDER BY p.doc DESC LIMIT $18::integer
-//	), message AS (
-//	    SELECT f.sid, f.seq, max(f.doc) AS doc, max(f.score) AS score
-//	    FROM (SELECT found.sid, found.seq, found.doc, found.score FROM found UNION ALL SELECT spread.sid, spread.seq, spread.doc, spread.score FROM spread) f
-//	    GROUP BY f.sid, f.seq
-//	)
-//	SELECT m.sid, m.seq, m.doc::bigint AS doc, m.score::double precision AS score FROM message m
-//	WHERE (m.score, m.doc) < ($1::double precision, $2::bigint)
-//	ORDER BY m.score DESC, m.doc DESC LIMIT $3::integer
+//	SELECT a.sid::uuid AS sid, a.seq::bigint AS seq, a.doc::bigint AS doc, a.score::double precision AS score
+//	FROM search_all($1::text, $2::text, $3::text, $4::text, $5::text[], $6::double precision, $7::double precision,
+//	    $8::bigint, $9::double precision, $10::bigint, $11::integer, $12::integer,
+//	    $13::smallint[], $14::smallint[], $15::text, $16::bigint, $17::timestamptz, $18::timestamptz, $19::integer, $20::uuid[], $21::text[]) a
+//	ORDER BY a.score DESC, a.doc DESC
 func (q *Queries) SearchAll(ctx context.Context, arg SearchAllParams) ([]SearchAllRow, error) {
 	rows, err := q.db.Query(ctx, searchAll,
+		arg.TenantID,
+		arg.Query,
+		arg.Ranked,
+		arg.Rarest,
+		arg.Queries,
+		arg.Average,
+		arg.Best,
+		arg.Horizon,
 		arg.BeforeScore,
 		arg.BeforeDoc,
+		arg.Most,
 		arg.MaxRows,
-		arg.Ranked,
-		arg.Average,
-		arg.Query,
-		arg.TenantID,
-		arg.Horizon,
 		arg.Kinds,
 		arg.Roles,
 		arg.Tool,
@@ -158,9 +119,6 @@ func (q *Queries) SearchAll(ctx context.Context, arg SearchAllParams) ([]SearchA
 		arg.Hidden,
 		arg.Sids,
 		arg.Paths,
-		arg.Most,
-		arg.Rarest,
-		arg.Queries,
 	)
 	if err != nil {
 		return nil, err
@@ -622,7 +580,7 @@ func (q *Queries) SearchHoldSummaries(ctx context.Context, arg SearchHoldSummari
 }
 
 const searchNeighbours = `-- name: SearchNeighbours :many
-SELECT u.i::bigint AS i, n.place::integer AS place, n.seq
+SELECT u.i::bigint AS i, n.place::integer AS place, n.seq, f.doc
 FROM (SELECT unnest($1::uuid[]) AS sid, unnest($2::bigint[]) AS seq, generate_series(1, cardinality($1::uuid[])) AS i) u
 CROSS JOIN LATERAL (
     (SELECT -1 AS place, p.seq FROM search_parts p
@@ -631,23 +589,39 @@ CROSS JOIN LATERAL (
     (SELECT row_number() OVER (ORDER BY b.seq)::integer, b.seq FROM (
         SELECT p.seq FROM search_parts p
         WHERE p.tenant_id = $3 AND p.sid = u.sid AND p.seq > u.seq AND p.part = 0 ORDER BY p.seq LIMIT 2) b)) n
+CROSS JOIN LATERAL (
+    SELECT x.doc FROM search_parts x
+    WHERE x.tenant_id = $3 AND x.sid = u.sid AND x.seq = n.seq
+      AND search_fits(x.sid, x.seq, x.kind, x.role, x.tool, x.epoch, x.at, x.flags, $4::smallint[], $5::smallint[], $6::text, $7::bigint, $8::timestamptz, $9::timestamptz, $10::integer, $11::uuid[], $12::text[])
+    ORDER BY x.part LIMIT 1) f
 `
 
 type SearchNeighboursParams struct {
-	Sids     []uuid.UUID
-	Seqs     []int64
+	WantSids []uuid.UUID
+	WantSeqs []int64
 	TenantID string
+	Kinds    []int16
+	Roles    []int16
+	Tool     string
+	Epoch    int64
+	Since    time.Time
+	Until    time.Time
+	Hidden   int32
+	Sids     []uuid.UUID
+	Paths    []string
 }
 
 type SearchNeighboursRow struct {
 	I     int64
 	Place int32
 	Seq   int64
+	Doc   int64
 }
 
-// The messages around others: one before (-1), two behind (1, 2).
+// The messages around others: one before (-1), two behind (1, 2). doc is of the
+// first of their parts that is asked for; one without is left out.
 //
-//	SELECT u.i::bigint AS i, n.place::integer AS place, n.seq
+//	SELECT u.i::bigint AS i, n.place::integer AS place, n.seq, f.doc
 //	FROM (SELECT unnest($1::uuid[]) AS sid, unnest($2::bigint[]) AS seq, generate_series(1, cardinality($1::uuid[])) AS i) u
 //	CROSS JOIN LATERAL (
 //	    (SELECT -1 AS place, p.seq FROM search_parts p
@@ -656,8 +630,26 @@ type SearchNeighboursRow struct {
 //	    (SELECT row_number() OVER (ORDER BY b.seq)::integer, b.seq FROM (
 //	        SELECT p.seq FROM search_parts p
 //	        WHERE p.tenant_id = $3 AND p.sid = u.sid AND p.seq > u.seq AND p.part = 0 ORDER BY p.seq LIMIT 2) b)) n
+//	CROSS JOIN LATERAL (
+//	    SELECT x.doc FROM search_parts x
+//	    WHERE x.tenant_id = $3 AND x.sid = u.sid AND x.seq = n.seq
+//	      AND search_fits(x.sid, x.seq, x.kind, x.role, x.tool, x.epoch, x.at, x.flags, $4::smallint[], $5::smallint[], $6::text, $7::bigint, $8::timestamptz, $9::timestamptz, $10::integer, $11::uuid[], $12::text[])
+//	    ORDER BY x.part LIMIT 1) f
 func (q *Queries) SearchNeighbours(ctx context.Context, arg SearchNeighboursParams) ([]SearchNeighboursRow, error) {
-	rows, err := q.db.Query(ctx, searchNeighbours, arg.Sids, arg.Seqs, arg.TenantID)
+	rows, err := q.db.Query(ctx, searchNeighbours,
+		arg.WantSids,
+		arg.WantSeqs,
+		arg.TenantID,
+		arg.Kinds,
+		arg.Roles,
+		arg.Tool,
+		arg.Epoch,
+		arg.Since,
+		arg.Until,
+		arg.Hidden,
+		arg.Sids,
+		arg.Paths,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -665,7 +657,12 @@ func (q *Queries) SearchNeighbours(ctx context.Context, arg SearchNeighboursPara
 	items := []SearchNeighboursRow{}
 	for rows.Next() {
 		var i SearchNeighboursRow
-		if err := rows.Scan(&i.I, &i.Place, &i.Seq); err != nil {
+		if err := rows.Scan(
+			&i.I,
+			&i.Place,
+			&i.Seq,
+			&i.Doc,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -973,12 +970,13 @@ SELECT coalesce((SELECT max(p.doc) FROM search_parts p WHERE p.tenant_id = $1), 
                  WHERE s.tenant_id = $1 AND s.sid = ($2::uuid[])[cardinality($2::uuid[])]), 0)::bigint AS seq,
        coalesce((SELECT c.updated_at FROM search_cursors c WHERE c.tenant_id = $1), 'epoch')::timestamptz AS indexed_at,
        -- 0: the feed has no more, 1: more, held back by an older transaction, 2: more.
+       -- The cursor comes as scalars: else neither a join nor a policy lets it reach the index.
        coalesce((SELECT CASE WHEN e.xid < pg_snapshot_xmin(pg_current_snapshot()) THEN 2 ELSE 1 END
                  FROM events e
                  WHERE e.tenant_id = $1
                    AND (e.xid, e.position) > (
-                       coalesce((SELECT c.xid FROM search_cursors c WHERE c.tenant_id = $1), '0'::xid8),
-                       coalesce((SELECT c.position FROM search_cursors c WHERE c.tenant_id = $1), 0))
+                       (SELECT coalesce((SELECT c.xid FROM search_cursors c WHERE c.tenant_id = $1), '0'::xid8)),
+                       (SELECT coalesce((SELECT c.position FROM search_cursors c WHERE c.tenant_id = $1), 0)))
                  ORDER BY e.tenant_id, e.xid, e.position LIMIT 1), 0)::integer AS ahead
 `
 
@@ -1007,12 +1005,13 @@ type SearchStateRow struct {
 //	                 WHERE s.tenant_id = $1 AND s.sid = ($2::uuid[])[cardinality($2::uuid[])]), 0)::bigint AS seq,
 //	       coalesce((SELECT c.updated_at FROM search_cursors c WHERE c.tenant_id = $1), 'epoch')::timestamptz AS indexed_at,
 //	       -- 0: the feed has no more, 1: more, held back by an older transaction, 2: more.
+//	       -- The cursor comes as scalars: else neither a join nor a policy lets it reach the index.
 //	       coalesce((SELECT CASE WHEN e.xid < pg_snapshot_xmin(pg_current_snapshot()) THEN 2 ELSE 1 END
 //	                 FROM events e
 //	                 WHERE e.tenant_id = $1
 //	                   AND (e.xid, e.position) > (
-//	                       coalesce((SELECT c.xid FROM search_cursors c WHERE c.tenant_id = $1), '0'::xid8),
-//	                       coalesce((SELECT c.position FROM search_cursors c WHERE c.tenant_id = $1), 0))
+//	                       (SELECT coalesce((SELECT c.xid FROM search_cursors c WHERE c.tenant_id = $1), '0'::xid8)),
+//	                       (SELECT coalesce((SELECT c.position FROM search_cursors c WHERE c.tenant_id = $1), 0)))
 //	                 ORDER BY e.tenant_id, e.xid, e.position LIMIT 1), 0)::integer AS ahead
 func (q *Queries) SearchState(ctx context.Context, arg SearchStateParams) (SearchStateRow, error) {
 	row := q.db.QueryRow(ctx, searchState, arg.TenantID, arg.Sids)
@@ -1063,7 +1062,10 @@ FROM (
     CROSS JOIN LATERAL (
         SELECT x.sid, x.seq, x.part, x.doc, x.kind, x.role, x.flags, x.epoch, x.tokens, x.length, x.tool, x.speaker, x.at, x.body FROM search_parts x
         WHERE x.tenant_id = $3 AND x.sid = u.sid AND x.seq = u.seq
-          AND ($4::text = '' OR x.terms @@ ($4::text)::tsquery)
+          AND ($4::text = ''
+               -- One part alone is what was found; its terms need not be read.
+               OR NOT EXISTS (SELECT FROM search_parts y WHERE y.tenant_id = $3 AND y.sid = u.sid AND y.seq = u.seq AND y.part = 1)
+               OR x.terms @@ ($4::text)::tsquery)
           AND search_fits(x.sid, x.seq, x.kind, x.role, x.tool, x.epoch, x.at, x.flags, $5::smallint[], $6::smallint[], $7::text, $8::bigint, $9::timestamptz, $10::timestamptz, $11::integer, $12::uuid[], $13::text[])
         ORDER BY x.part LIMIT $14::integer) p
     JOIN sessions s ON s.tenant_id = $3 AND s.sid = p.sid
@@ -1117,7 +1119,10 @@ type SearchTextsRow struct {
 //	    CROSS JOIN LATERAL (
 //	        SELECT x.sid, x.seq, x.part, x.doc, x.kind, x.role, x.flags, x.epoch, x.tokens, x.length, x.tool, x.speaker, x.at, x.body FROM search_parts x
 //	        WHERE x.tenant_id = $3 AND x.sid = u.sid AND x.seq = u.seq
-//	          AND ($4::text = '' OR x.terms @@ ($4::text)::tsquery)
+//	          AND ($4::text = ''
+//	               -- One part alone is what was found; its terms need not be read.
+//	               OR NOT EXISTS (SELECT FROM search_parts y WHERE y.tenant_id = $3 AND y.sid = u.sid AND y.seq = u.seq AND y.part = 1)
+//	               OR x.terms @@ ($4::text)::tsquery)
 //	          AND search_fits(x.sid, x.seq, x.kind, x.role, x.tool, x.epoch, x.at, x.flags, $5::smallint[], $6::smallint[], $7::text, $8::bigint, $9::timestamptz, $10::timestamptz, $11::integer, $12::uuid[], $13::text[])
 //	        ORDER BY x.part LIMIT $14::integer) p
 //	    JOIN sessions s ON s.tenant_id = $3 AND s.sid = p.sid
