@@ -233,12 +233,18 @@ func (c *recollection) into(res *contextengine.AssembleResult, m *material, item
 	if !explain {
 		return
 	}
+	// The marks around the passages are counted with the first.
+	frame := c.tokens
+	for _, p := range c.cites {
+		frame -= p.Tokens
+	}
 	for _, p := range c.cites {
 		seg, seq, _ := m.state.Line.Locate(p.Place)
 		res.Explanation = append(res.Explanation, contextengine.Explanation{
-			Seq: seq, SessionKey: seg.SessionKey, Kind: "passage", Tokens: p.Tokens, Shown: true,
+			Seq: seq, SessionKey: seg.SessionKey, Kind: "passage", Tokens: p.Tokens + frame, Shown: true,
 			Reason: "older passage that matches what is asked",
 		})
+		frame = 0
 	}
 }
 

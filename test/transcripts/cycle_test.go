@@ -24,19 +24,18 @@ var budgets = []int{2000, 8000, 32_000, 128_000}
 // forced one, and the windows after each.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
-	cycles(t, bundled(t))
+	cycles(t, newLab(t), bundled(t), &measured)
 }
 
 // TestLargeTranscripts does the same with the transcripts that
 // ENGINED_TRANSCRIPTS names.
 func TestLargeTranscripts(t *testing.T) {
 	t.Parallel()
-	cycles(t, large(t))
+	cycles(t, newLab(t), large(t), &measured)
 }
 
-func cycles(t *testing.T, files []*file) {
+func cycles(t *testing.T, l *lab, files []*file, into *results) {
 	t.Helper()
-	l := newLab(t)
 	t.Run("files", func(t *testing.T) {
 		for _, f := range files {
 			t.Run(f.name, func(t *testing.T) {
@@ -46,7 +45,7 @@ func cycles(t *testing.T, files []*file) {
 					at = budgets[:2] // many small ones: the larger budgets hold them whole
 				}
 				for _, budget := range at {
-					measured.cycled(l.all(t, f, budget))
+					into.cycled(l.all(t, f, budget))
 				}
 			})
 		}

@@ -28,10 +28,16 @@ type lab struct {
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
+	return labOf(t, func(st *store.Store) *engine.Lossless { return engine.NewLossless(engine.Config{Log: st}) })
+}
+
+// labOf is a lab whose nodes run an engine of the caller's.
+func labOf(t *testing.T, make func(*store.Store) *engine.Lossless) *lab {
+	t.Helper()
 	l := &lab{}
 	url := testdb.New(t)
-	l.store, l.node = openNode(t, url)
-	_, l.other = openNode(t, url)
+	l.store, l.node = openNode(t, url, make)
+	_, l.other = openNode(t, url, make)
 	var err error
 	if l.count, err = newCounter(); err != nil {
 		t.Fatal(err)
@@ -39,14 +45,14 @@ func newLab(t *testing.T) *lab {
 	return l
 }
 
-func openNode(t *testing.T, url string) (*store.Store, *engine.Lossless) {
+func openNode(t *testing.T, url string, make func(*store.Store) *engine.Lossless) (*store.Store, *engine.Lossless) {
 	t.Helper()
 	st, err := store.Open(t.Context(), store.Config{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(st.Close)
-	e := engine.NewLossless(engine.Config{Log: st})
+	e := make(st)
 	t.Cleanup(func() {
 		if err := e.Dispose(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
