@@ -107,25 +107,3 @@ func (c *cli) printPlan(details json.RawMessage) error {
 	}
 	return nil
 }
-
-func (c *cli) undoCompaction() *cobra.Command {
-	cmd := &cobra.Command{Use: "undo-compaction KEY", Short: "Go back to the window before a compaction", Args: oneArg}
-	asJSON := jsonFlag(cmd)
-	epoch := cmd.Flags().Int64("epoch", 0, "undo the compaction that began this epoch; by default the newest")
-	return c.command(cmd, config.Client, nil, func(ctx context.Context, cfg config.Config, args []string) error {
-		cl, err := node(cfg)
-		if err != nil {
-			return err
-		}
-		defer cl.Close()
-		res, raw, err := cl.UndoCompaction(ctx, args[0], *epoch)
-		if err != nil {
-			return err
-		}
-		if *asJSON {
-			return printRaw(c.out, raw)
-		}
-		fmt.Fprintf(c.out, "Undone: epoch %s, head %s\n", thousands(res.Epoch), thousands(res.Head))
-		return nil
-	})
-}

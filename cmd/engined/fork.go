@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -20,7 +19,7 @@ func (c *cli) fork() *cobra.Command {
 	at := cmd.Flags().Int64("at", 0, "as of this seq of KEY; by default its head")
 	return c.command(cmd, config.Client, nil, func(ctx context.Context, cfg config.Config, args []string) error {
 		if cmd.Flags().Changed("at") && *at < 1 {
-			return errors.New("--at: a seq, 1 or more")
+			return usageError{fmt.Errorf("--at %d: a seq, 1 or more", *at)}
 		}
 		cl, err := node(cfg)
 		if err != nil {

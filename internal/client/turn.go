@@ -81,20 +81,6 @@ func (c *Client) Compact(ctx context.Context, key string, p contextengine.Compac
 	return post[contextengine.CompactResult](ctx, c, sessionPath(key, "compact"), p)
 }
 
-// Stepped answers calls that move a session to another epoch.
-type Stepped struct {
-	Head  int64 `json:"head"`
-	Epoch int64 `json:"epoch"`
-}
-
-// UndoCompaction goes back to the window before an epoch's compaction; 0 is
-// the newest one.
-func (c *Client) UndoCompaction(ctx context.Context, key string, epoch int64) (Stepped, json.RawMessage, error) {
-	return post[Stepped](ctx, c, sessionPath(key, "undo-compaction"), struct {
-		Epoch int64 `json:"epoch,omitempty"`
-	}{epoch})
-}
-
 func post[T any](ctx context.Context, c *Client, path string, params any) (T, json.RawMessage, error) {
 	body, err := json.Marshal(params)
 	if err != nil {
