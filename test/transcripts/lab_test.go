@@ -32,12 +32,12 @@ func newLab(t *testing.T) *lab {
 }
 
 // labOf is a lab whose nodes run an engine of the caller's.
-func labOf(t *testing.T, make func(*store.Store) *engine.Lossless) *lab {
+func labOf(t *testing.T, open func(*store.Store) *engine.Lossless) *lab {
 	t.Helper()
 	l := &lab{}
 	url := testdb.New(t)
-	l.store, l.node = openNode(t, url, make)
-	_, l.other = openNode(t, url, make)
+	l.store, l.node = openNode(t, url, open)
+	_, l.other = openNode(t, url, open)
 	var err error
 	if l.count, err = newCounter(); err != nil {
 		t.Fatal(err)
@@ -45,14 +45,14 @@ func labOf(t *testing.T, make func(*store.Store) *engine.Lossless) *lab {
 	return l
 }
 
-func openNode(t *testing.T, url string, make func(*store.Store) *engine.Lossless) (*store.Store, *engine.Lossless) {
+func openNode(t *testing.T, url string, open func(*store.Store) *engine.Lossless) (*store.Store, *engine.Lossless) {
 	t.Helper()
 	st, err := store.Open(t.Context(), store.Config{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(st.Close)
-	e := make(st)
+	e := open(st)
 	t.Cleanup(func() {
 		if err := e.Dispose(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
