@@ -19,16 +19,35 @@ var ErrTooBusy = errors.New("too many appends are waiting")
 // ErrLeaseStale: the write carries a lease token that is wrong or expired.
 var ErrLeaseStale = errors.New("lease token is stale")
 
+// dataError is an error of Postgres about values, in our words: its own quote
+// them, and errors are logged and kept.
+type dataError struct{ pg *pgconn.PgError }
+
+func (e *dataError) Error() string {
+	text := "postgres refuses a value (SQLSTATE " + e.pg.Code
+	for _, part := range []struct{ what, name string }{{"table", e.pg.TableName}, {"column", e.pg.ColumnName}, {"constraint", e.pg.ConstraintName}} {
+		if part.name != "" {
+			text += ", " + part.what + " " + part.name
+		}
+	}
+	return text + ")"
+}
+
+func (e *dataError) Unwrap() error { return e.pg }
+
 // errUnavailable marks errors of the connection, of a shutdown and of an
-// exhausted server, and leaves the others as they are.
+// exhausted server, says errors about values without the values, and leaves the
+// others as they are.
 func errUnavailable(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		switch pg.Code[:2] {
-		case "08", "53", "57": // connection, resources, operator intervention
+		switch {
+		case isAway(pg.Code):
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		case isDataError(err):
+			return &dataError{pg}
 		}
 		return err
 	}
@@ -38,4 +57,30 @@ func errUnavailable(err error) error {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return err
+}
+
+// readOnly is what a server answers to a write that is a standby, or was told to
+// take no writes.
+const readOnly = "25006"
+
+// isAway tells the errors that are of the server's state and not of what was
+// asked: the same call may well succeed later, or at another server.
+func isAway(code string) bool {
+	switch code {
+	case readOnly, "25P03", "25P04", // transactions that idled or lasted too long
+		"55P03", // a lock that was waited for too long
+		"58030": // its disk fails
+		return true
+	}
+	switch code[:2] {
+	case "08", "40", "53", "57": // connection, rollback of a deadlock, resources (a full disk), operator intervention
+		return true
+	}
+	return false
+}
+
+// keepConnection has a connection go that leads to a server without writes. The
+// next one asks anew which of the URL's hosts takes them.
+func keepConnection(_ *pgconn.PgConn, e *pgconn.PgError) bool {
+	return e.Code != readOnly && e.Severity != "FATAL" && e.SeverityUnlocalized != "FATAL"
 }

@@ -103,6 +103,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		pc.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
 	s := &Store{cfg: cfg, log: cfg.Log.With("component", "store")}
+	pc.ConnConfig.OnPgError = keepConnection
 	// A new connection may lead to another cluster.
 	pc.AfterConnect = func(context.Context, *pgx.Conn) error {
 		s.eras.forget()

@@ -3,10 +3,11 @@ package summarizers
 import (
 	"context"
 	"errors"
+	"fmt"
+	"syscall"
 
 	"github.com/engined/engined/internal/compact/summarize"
 	"github.com/engined/engined/internal/compact/summarize/chain"
-	"github.com/engined/engined/internal/compact/summarize/hosted"
 	"github.com/engined/engined/internal/store"
 )
 
@@ -44,11 +45,19 @@ func (g gate) Leave(ctx context.Context, tenant, summarizer string, used summari
 	return g.set.cfg.Store.LeaveGate(ctx, tenant, summarizer, spent, failure, g.set.cfg.Gate)
 }
 
-// reason is what is kept of a failure beyond its session: nothing that a gateway
-// said in words of its own.
+// reason is what is kept of a failure beyond its session: its class, the status,
+// the provider's code and the system's errors of connections. Anything else may
+// quote the conversation.
 func reason(f *summarize.Failure) string {
-	if _, ok := errors.AsType[*hosted.ReportedError](f.Err); ok {
-		return "the gateway reports a failure"
+	text := string(f.Fault)
+	if f.Status > 0 {
+		text += fmt.Sprintf(" (%d)", f.Status)
 	}
-	return f.Error()
+	if f.Code != "" {
+		text += ": " + f.Code
+	}
+	if e, ok := errors.AsType[syscall.Errno](f.Err); ok {
+		text += ": " + e.Error()
+	}
+	return text
 }

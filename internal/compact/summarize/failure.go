@@ -58,8 +58,10 @@ func (f Fault) OfProvider() bool {
 // Failure is why a model gave no summary, and what that cost.
 type Failure struct {
 	Fault Fault
-	// Status is the HTTP status, 0 where there was none.
+	// Status is the HTTP status, 0 where there was none; Code the provider's own
+	// word for it, such as invalid_api_key.
 	Status int
+	Code   string
 	// RetryAfter is when the provider wants to be asked again, 0 for unsaid.
 	RetryAfter time.Duration
 	Usage      Usage

@@ -192,9 +192,15 @@ func firstRunes(s string, n int) string {
 	return string([]rune(s)[:n])
 }
 
-// QualityError is a summary that lacks what it must hold.
+// QualityError is a summary that lacks what it must hold. Missing quotes the
+// conversation and is for the summary's writer alone; Error, which is logged and
+// kept, says of what kind it is.
 type QualityError struct{ Missing []string }
 
 func (e *QualityError) Error() string {
-	return "the summary lacks " + strings.Join(e.Missing, "; ")
+	kinds := make([]string, len(e.Missing))
+	for i, m := range e.Missing {
+		kinds[i], _, _ = strings.Cut(m, ": ")
+	}
+	return "the summary lacks " + strings.Join(kinds, "; ")
 }

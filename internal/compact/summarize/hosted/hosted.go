@@ -65,11 +65,11 @@ var (
 	errLate      = errors.New("no gateway answered in time")
 )
 
-// ReportedError is a failure as a gateway tells it. Its reason may hold anything
-// and stays with the session.
+// ReportedError is a failure as a gateway tells it. Its reason may hold anything,
+// so Error, which is logged and kept, leaves it out.
 type ReportedError struct{ Reason string }
 
-func (e *ReportedError) Error() string { return fmt.Sprintf("the gateway reports: %.200s", e.Reason) }
+func (e *ReportedError) Error() string { return "the gateway reports a failure" }
 
 // Complete implements llm.Client. When the caller leaves, the question stays:
 // who asks it again, perhaps another worker, finds its answer.

@@ -2,10 +2,12 @@ package llm
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
-	"net/url"
+	"syscall"
 	"time"
 
 	"github.com/engined/engined/internal/compact/summarize"
@@ -14,14 +16,37 @@ import (
 // errIdle is the cause of a stream that stood still.
 var errIdle = errors.New("the answer stood still")
 
+// errTimeout: the connection has a time limit of its own.
+var errTimeout = errors.New("the connection timed out")
+
 // errUnreadable stands for errors that may repeat what the provider said, which
 // may be the conversation.
 var errUnreadable = errors.New("the answer cannot be read")
 
-func ofNetwork(err error) bool {
-	_, request := errors.AsType[*url.Error](err)
-	_, connection := errors.AsType[net.Error](err)
-	return request || connection || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
+// inOurWords names what happened to a connection. An error of HTTP itself may
+// quote the bytes that it could not read.
+func inOurWords(err error) error {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		if e, ok := errors.AsType[syscall.Errno](op); ok {
+			return fmt.Errorf("%s: %w", op.Op, e)
+		}
+	}
+	if e, ok := errors.AsType[*net.DNSError](err); ok {
+		return fmt.Errorf("the name %s is not found", e.Name)
+	}
+	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
+		return errTimeout
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return errUnreadable
 }
 
 // Watch ends a stream that stands still. Its context is cancelled when Alive was
@@ -65,9 +90,7 @@ func (w *Watch) Stop() {
 // ran out of time, or was cut.
 func (w *Watch) Broken(err error) error {
 	fault := summarize.FaultDown
-	if !ofNetwork(err) {
-		err = errUnreadable
-	}
+	err = inOurWords(err)
 	if cause := context.Cause(w.ctx); cause != nil {
 		err = cause
 		if errors.Is(cause, errIdle) || errors.Is(cause, context.DeadlineExceeded) {

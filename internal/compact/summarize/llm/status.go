@@ -18,8 +18,8 @@ func OfStatus(status int, header http.Header, code string, now time.Time) *summa
 	if text == "" {
 		text = "status " + strconv.Itoa(status)
 	}
-	if code = word(code); code != "" {
-		text += " (" + code + ")"
+	if f.Code = word(code); f.Code != "" {
+		text += " (" + f.Code + ")"
 	}
 	f.Err = errors.New(text)
 	return f
