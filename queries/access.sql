@@ -55,10 +55,11 @@ SELECT * FROM tenant_limits WHERE tenant_id = @tenant_id;
 SELECT * FROM tenant_limits ORDER BY tenant_id;
 
 -- name: SetTenantLimits :exec
-INSERT INTO tenant_limits (tenant_id, rate, concurrency, sessions, storage_bytes)
-VALUES (@tenant_id, sqlc.narg(rate), sqlc.narg(concurrency), sqlc.narg(sessions), sqlc.narg(storage_bytes))
+INSERT INTO tenant_limits (tenant_id, rate, concurrency, sessions, storage_bytes, spend_micros, keep_bytes)
+VALUES (@tenant_id, sqlc.narg(rate), sqlc.narg(concurrency), sqlc.narg(sessions), sqlc.narg(storage_bytes), sqlc.narg(spend_micros), sqlc.narg(keep_bytes))
 ON CONFLICT (tenant_id) DO UPDATE SET rate = excluded.rate, concurrency = excluded.concurrency,
-    sessions = excluded.sessions, storage_bytes = excluded.storage_bytes, updated_at = now();
+    sessions = excluded.sessions, storage_bytes = excluded.storage_bytes,
+    spend_micros = excluded.spend_micros, keep_bytes = excluded.keep_bytes, updated_at = now();
 
 -- name: DropTenantLimits :exec
 DELETE FROM tenant_limits WHERE tenant_id = @tenant_id;

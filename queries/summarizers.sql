@@ -3,8 +3,12 @@
 SELECT coalesce(g.failures, 0)::integer AS failures, g.open_until, coalesce(g.last_fault, '')::text AS last_fault,
        coalesce(g.open_until > now(), false)::boolean AS shut,
        (g.open_until IS NOT NULL)::boolean AS opened,
-       coalesce(s.cost_micros, 0)::bigint AS cost_micros, now()::timestamptz AS at
+       coalesce(s.cost_micros, 0)::bigint AS cost_micros, now()::timestamptz AS at,
+       coalesce((SELECT sum(d.cost_micros) FROM summarizer_spend d
+                 WHERE d.tenant_id = @tenant_id AND d.day = (now() AT TIME ZONE 'UTC')::date), 0)::bigint AS tenant_micros,
+       l.spend_micros AS tenant_limit
 FROM (SELECT 1) AS one
+LEFT JOIN tenant_limits l ON l.tenant_id = @tenant_id
 LEFT JOIN summarizer_gates g ON g.tenant_id = @tenant_id AND g.summarizer = @summarizer
 LEFT JOIN summarizer_spend s ON s.tenant_id = @tenant_id AND s.summarizer = @summarizer
     AND s.day = (now() AT TIME ZONE 'UTC')::date;
@@ -70,6 +74,21 @@ SELECT s.summarizer, sum(s.calls)::bigint AS calls, sum(s.failed)::bigint AS fai
 FROM summarizer_spend s
 WHERE s.day = (now() AT TIME ZONE 'UTC')::date
 GROUP BY s.summarizer ORDER BY s.summarizer;
+
+-- name: SpentToday :one
+-- What a tenant's summaries cost since midnight UTC, and the limit that was set
+-- for it alone.
+SELECT coalesce((SELECT sum(s.cost_micros) FROM summarizer_spend s
+                 WHERE s.tenant_id = @tenant_id AND s.day = (now() AT TIME ZONE 'UTC')::date), 0)::bigint AS cost_micros,
+       (SELECT l.spend_micros FROM tenant_limits l WHERE l.tenant_id = @tenant_id) AS spend_micros,
+       now()::timestamptz AS at;
+
+-- name: SpendersToday :many
+-- What each tenant's summaries cost since midnight UTC, for operators and metrics.
+SELECT s.tenant_id, sum(s.cost_micros)::bigint AS cost_micros, l.spend_micros
+FROM summarizer_spend s LEFT JOIN tenant_limits l ON l.tenant_id = s.tenant_id
+WHERE s.day = (now() AT TIME ZONE 'UTC')::date
+GROUP BY s.tenant_id, l.spend_micros ORDER BY s.tenant_id;
 
 -- name: OweRedo :exec
 -- Due at once: the gates know whether there is anybody to ask.

@@ -60,7 +60,7 @@ func (a *App) serveHTTP(listener net.Listener) error {
 		Local: a.open() && !a.cfg.Exposed(), LocalNames: []string{host},
 		Engine: a.upkeep, Steps: a.slot, Branches: a.slot, Log: a.store, Search: retrieval.NewSearcher(a.store, a.indexer()), Lives: a.store, Auth: api.RingAuth(a.keys.Who),
 		Limiter: a.limiter, MaxCalls: a.cfg.MaxCalls, Audit: a.audit, AuditLog: a.store,
-		Summarizers: a.summarizerRows, Summarization: a.store,
+		Summarizers: a.summarizerRows, Summarization: a.store, SpendMicros: micros(a.cfg.TenantSpend),
 		Ready: a.ready, Engines: a.engineList, ClearQuarantine: a.engines.ClearQuarantine,
 		Timeout: a.cfg.RequestTimeout, CompactTimeout: a.cfg.CompactTimeout + compactMargin,
 		Limits: api.Limits{

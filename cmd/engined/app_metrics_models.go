@@ -10,8 +10,8 @@ import (
 // models reads once a scrape what workers share about summarizers. The numbers
 // are the day's (UTC), of all nodes and tenants, so they are gauges.
 type models struct {
-	app                                      *App
-	calls, failed, tokens, spent, open, redo *prometheus.Desc
+	app                                            *App
+	calls, failed, tokens, spent, open, redo, over *prometheus.Desc
 }
 
 func newModels(a *App) *models {
@@ -25,13 +25,14 @@ func newModels(a *App) *models {
 		tokens: desc("tokens_today", "Tokens since midnight UTC, of all nodes.", "summarizer", "direction"),
 		spent:  desc("spent_today_dollars", "Cost since midnight UTC by the prices that are set, of all nodes.", "summarizer"),
 		open:   desc("open_tenants", "Tenants for which the summarizer is left alone.", "summarizer"),
+		over:   desc("spent_tenants", "Tenants that reached their spend limit of the day, over all summarizers."),
 		redo:   desc("redo_owed", "Sessions with summaries that a rule wrote in a model's place."),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (m *models) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.calls, m.failed, m.tokens, m.spent, m.open, m.redo} {
+	for _, d := range []*prometheus.Desc{m.calls, m.failed, m.tokens, m.spent, m.open, m.redo, m.over} {
 		ch <- d
 	}
 }
@@ -45,6 +46,15 @@ func (m *models) Collect(ch chan<- prometheus.Metric) {
 	}
 	if n, err := m.app.store.OwedRedos(ctx); err == nil {
 		gauge(m.redo, float64(n))
+	}
+	if spenders, err := m.app.store.SpendersToday(ctx, micros(m.app.cfg.TenantSpend)); err == nil {
+		n := 0
+		for _, t := range spenders {
+			if t.Over() {
+				n++
+			}
+		}
+		gauge(m.over, float64(n))
 	}
 	totals, err := m.app.store.SummarizerTotals(ctx)
 	if err != nil {

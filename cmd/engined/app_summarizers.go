@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 
 	"github.com/engined/engined/internal/api"
@@ -19,7 +20,7 @@ func (a *App) makeSummarizers() (*summarizers.Set, error) {
 	}
 	cfg := summarizers.Config{
 		Tenants: a.cfg.TenantSummarizers(), Store: a.store, Redact: redactor,
-		Gate:    store.GatePolicy{Failures: a.cfg.SummarizerFailures},
+		Gate: store.GatePolicy{Failures: a.cfg.SummarizerFailures}, TenantLimit: a.cfg.TenantSpend,
 		Timeout: a.cfg.SummarizerTimeout, Idle: a.cfg.SummarizerIdle, Lease: a.cfg.SummarizerLease,
 	}
 	for _, s := range a.cfg.Summarizers() {
@@ -41,11 +42,14 @@ func (a *App) summarizerRows(tenant string) []api.SummarizerRow {
 	var out []api.SummarizerRow
 	for _, s := range a.summarizers.Specs(tenant) {
 		out = append(out, api.SummarizerRow{
-			Name: s.Name, Kind: string(s.Kind), Model: s.Model, DailyLimitMicros: int64(s.DailyLimit * 1e6),
+			Name: s.Name, Kind: string(s.Kind), Model: s.Model, DailyLimitMicros: micros(s.DailyLimit),
 		})
 	}
 	return out
 }
+
+// micros are millionths of a US dollar.
+func micros(dollars float64) int64 { return int64(math.Round(dollars * 1e6)) }
 
 func (a *App) redactor() (redact.Redactor, error) {
 	if !a.cfg.Redact {

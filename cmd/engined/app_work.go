@@ -17,7 +17,6 @@ import (
 	"github.com/engined/engined/internal/hooks"
 	"github.com/engined/engined/internal/message"
 	"github.com/engined/engined/internal/retrieval"
-	"github.com/engined/engined/internal/store"
 	"github.com/engined/engined/internal/window"
 	"github.com/engined/engined/internal/worker"
 )
@@ -180,7 +179,7 @@ func (a *App) startWorker(context.Context) error {
 		Prepare: preparer, SoftMilli: int64(softShare * a.cfg.CompactionThreshold * 1000),
 		Debts: a.store, Bus: a.bus, Compactor: a.slot, Concurrency: a.cfg.WorkerConcurrency,
 		SweepInterval: a.cfg.SweepInterval, SweepLease: a.cfg.SweepLease,
-		Eraser: a.store, Retention: store.Retention{Age: a.cfg.RetentionAge, Idle: a.cfg.RetentionIdle},
+		Eraser: a.store, Retention: retentionOf(a.cfg), Keeping: keepingOf(a.cfg), RetentionInterval: a.cfg.RetentionInterval,
 		Indexer: a.indexer(), IndexInterval: a.cfg.IndexInterval,
 		Consume: bus.ConsumeOptions{AckWait: a.cfg.AckWait},
 		Name:    fmt.Sprintf("%s-%d", host, os.Getpid()), Logger: a.log,

@@ -157,7 +157,7 @@ func checkSummarizers(ctx context.Context, cl *client.Client) check {
 		return ch
 	}
 	asked := 0
-	for _, s := range list {
+	for _, s := range list.Summarizers {
 		if s.State == "closed" || s.Kind == "" {
 			asked++
 			continue

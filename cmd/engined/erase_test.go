@@ -48,6 +48,43 @@ func TestRetentionListsThenErases(t *testing.T) {
 	}
 }
 
+func TestRetentionBySizeShowsWhatItWouldDo(t *testing.T) {
+	t.Parallel()
+	db := testdb.Empty(t)
+	n := serve(t, "serve", "--listen", "127.0.0.1:0", "--database-url", db, "--nats-url", "nats://127.0.0.1:1")
+	cl := clientOf(t, n.url, "")
+	for _, key := range []string{"a", "b", "c"} {
+		if _, err := cl.IngestBatch(t.Context(), key, conversation(4), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(args ...string) result {
+		return engined(t, append([]string{"retention", "--database-url", db, "--retention-floor", "0s"}, args...)...)
+	}
+	// Other tests' transactions hold the count back.
+	for !strings.Contains(run("--retention-size", "1B", "--dry-run").ok(t).out, "3 sessions would be erased") {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if r := run("--retention-size", "1B", "--retention-floor", "1d", "--dry-run").ok(t); !strings.Contains(r.out, "0 sessions would be erased") {
+		t.Errorf("young sessions: %s", r.out)
+	}
+	engined(t, "tenants", "set", "default", "--keep", "1GiB", "--spend", "2.5", "--database-url", db).ok(t)
+	if r := engined(t, "tenants", "list", "--database-url", db).ok(t); !strings.Contains(r.out, "$2.5000") || !strings.Contains(r.out, "1,073,741,824") {
+		t.Errorf("the limits: %s", r.out)
+	}
+	if r := run("--dry-run").ok(t); !strings.Contains(r.out, "0 sessions would be erased") {
+		t.Errorf("with the tenant's own size: %s", r.out)
+	}
+	engined(t, "tenants", "unset", "default", "--database-url", db).ok(t)
+	r := run("--retention-size", "1B", "--json").ok(t)
+	if strings.Count(r.out, `"erased":true`) != 3 || !strings.Contains(r.out, `"rule":"size"`) || !strings.Contains(r.out, `"counts":{`) {
+		t.Errorf("erasure: %s", r.out)
+	}
+	if left, _, err := cl.Sessions(t.Context(), "", 10); err != nil || len(left) > 0 {
+		t.Errorf("%d sessions are left: %v", len(left), err)
+	}
+}
+
 func TestEraseAsksAndTells(t *testing.T) {
 	t.Parallel()
 	n := serve(t, "serve", "--worker", "--listen", "127.0.0.1:0", "--database-url", testdb.Empty(t), "--nats-url", "nats://127.0.0.1:1")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -37,22 +38,29 @@ func (c *cli) summarizers() *cobra.Command {
 	})
 }
 
-func (c *cli) printSummarizers(list []client.Summarizer) error {
-	if len(list) == 0 {
+func (c *cli) printSummarizers(list client.SummarizerList) error {
+	if len(list.Summarizers) == 0 {
 		fmt.Fprintln(c.out, "No models: the built-in extractive summarizer writes.")
 		return nil
 	}
 	t := newTable(c.out, left("SUMMARIZER"), left("KIND"), left("MODEL"), left("STATE"), right("CALLS"), right("FAILED"), right("TOKENS IN"), right("OUT"), right("SPENT"), right("LIMIT"))
-	for _, s := range list {
+	for _, s := range list.Summarizers {
 		t.row(oneLine(s.Name, 0), oneLine(s.Kind, 0), oneLine(s.Model, 0), s.State, thousands(s.Today.Calls), thousands(s.Today.Failed),
 			thousands(s.Today.InputTokens), thousands(s.Today.OutputTokens), usd(s.Today.CostMicros), usd(s.DailyLimitMicros))
 	}
 	if err := t.flush(); err != nil {
 		return err
 	}
-	for _, s := range list {
+	for _, s := range list.Summarizers {
 		if s.OpenUntil != nil {
 			fmt.Fprintf(c.out, "%s is left alone until %s: %s\n", oneLine(s.Name, 0), s.OpenUntil.UTC().Format(time.RFC3339), oneLine(s.LastError, 0))
+		}
+	}
+	if sp := list.Spend; sp.LimitMicros > 0 {
+		fmt.Fprintf(c.out, "The tenant spent %s of its %s a day; it starts over at %s.\n",
+			cmp.Or(usd(sp.CostMicros), "$0"), usd(sp.LimitMicros), sp.ResetsAt.UTC().Format(time.RFC3339))
+		if sp.CostMicros >= sp.LimitMicros {
+			fmt.Fprintln(c.out, "Until then no summarizer with a price is asked.")
 		}
 	}
 	return nil

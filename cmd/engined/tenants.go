@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,9 @@ func (c *cli) tenants() *cobra.Command {
 		Use: "tenants", Short: "Say what single tenants may use",
 		Long: words(
 			"Say what a tenant may use where that differs from the settings tenant-rate, tenant-concurrency,",
-			"tenant-sessions and tenant-storage. Nodes follow within 10 seconds. Like keys, it talks to Postgres itself.",
+			"tenant-sessions, tenant-storage, tenant-spend and retention-size. Nodes follow within 10 seconds, workers",
+			"with their next call of a model and their next look for what retention has to erase. Like keys, it talks to",
+			"Postgres itself.",
 		),
 		RunE: func(*cobra.Command, []string) error { return usageError{errors.New("say tenants list, set or unset")} },
 	}
@@ -34,6 +37,10 @@ type tenantRow struct {
 	Concurrency *int64   `json:"concurrency,omitempty"`
 	Sessions    *int64   `json:"sessions,omitempty"`
 	Storage     *int64   `json:"storage,omitempty"`
+	SpendMicros *int64   `json:"spendMicros,omitempty"`
+	Keep        *int64   `json:"keep,omitempty"`
+	// SpentMicros is what summaries cost since midnight UTC.
+	SpentMicros int64 `json:"spentMicros"`
 }
 
 func (c *cli) listTenants() *cobra.Command {
@@ -41,22 +48,33 @@ func (c *cli) listTenants() *cobra.Command {
 	asJSON := jsonFlag(cmd)
 	return c.command(cmd, adminScope, nil, func(ctx context.Context, cfg config.Config, _ []string) error {
 		var all []access.Override
+		spent := map[string]int64{}
 		err := c.withStore(ctx, cfg, func(s *store.Store) (err error) {
-			all, err = s.Overrides(ctx)
+			if all, err = s.Overrides(ctx); err != nil {
+				return err
+			}
+			spenders, err := s.SpendersToday(ctx, 0)
+			for _, t := range spenders {
+				spent[t.Tenant] = t.CostMicros
+			}
 			return err
 		})
 		if err != nil {
 			return err
 		}
 		rows := make([]tenantRow, len(all))
-		t := newTable(c.out, left("TENANT"), right("RATE"), right("CONCURRENCY"), right("SESSIONS"), right("STORAGE"))
+		t := newTable(c.out, left("TENANT"), right("RATE"), right("CONCURRENCY"), right("SESSIONS"), right("STORAGE"), right("KEEP"), right("SPEND"), right("SPENT TODAY"))
 		for i, o := range all {
-			rows[i] = tenantRow{o.Tenant, o.Rate, o.Concurrency, o.Sessions, o.StorageBytes}
-			rate := "-"
+			rows[i] = tenantRow{o.Tenant, o.Rate, o.Concurrency, o.Sessions, o.StorageBytes, o.SpendMicros, o.KeepBytes, spent[o.Tenant]}
+			rate, spend := "-", "-"
 			if o.Rate != nil {
 				rate = strconv.FormatFloat(*o.Rate, 'g', -1, 64)
 			}
-			t.row(oneLine(o.Tenant, 0), rate, numberOrDash(o.Concurrency), numberOrDash(o.Sessions), numberOrDash(o.StorageBytes))
+			if o.SpendMicros != nil {
+				spend = cmp.Or(usd(*o.SpendMicros), "$0")
+			}
+			t.row(oneLine(o.Tenant, 0), rate, numberOrDash(o.Concurrency), numberOrDash(o.Sessions), numberOrDash(o.StorageBytes),
+				numberOrDash(o.KeepBytes), spend, usd(spent[o.Tenant]))
 		}
 		if *asJSON {
 			return printJSON(c.out, map[string]any{"tenants": rows})
@@ -72,6 +90,9 @@ func numberOrDash(n *int64) string {
 	return thousands(*n)
 }
 
+// mostDollars is beyond anybody's day.
+const mostDollars = 1e6
+
 func (c *cli) setTenant() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "set TENANT", Short: "Set limits of a tenant; what is not named stays", Args: oneArg,
@@ -82,23 +103,27 @@ func (c *cli) setTenant() *cobra.Command {
 	sessions := cmd.Flags().Int64("sessions", 0, "sessions")
 	var storage int64
 	cmd.Flags().Var(config.Size(&storage), "storage", "bytes of events, such as 10GiB")
+	var keep int64
+	cmd.Flags().Var(config.Size(&keep), "keep", "bytes of events that retention keeps")
+	spend := cmd.Flags().Float64("spend", 0, "US dollars a day for summaries")
 	return c.command(cmd, adminScope, nil, func(ctx context.Context, cfg config.Config, args []string) error {
 		if err := access.CheckTenant(args[0]); err != nil {
 			return usageError{err}
 		}
-		if *rate < 0 || *concurrency < 0 || *sessions < 0 {
+		if *rate < 0 || *concurrency < 0 || *sessions < 0 || *spend < 0 || *spend > mostDollars {
 			return usageError{errors.New("a limit is 0 or more")}
 		}
 		given := 0
 		cmd.Flags().Visit(func(f *pflag.Flag) {
 			switch f.Name {
-			case "rate", "concurrency", "sessions", "storage":
+			case "rate", "concurrency", "sessions", "storage", "spend", "keep":
 				given++
 			}
 		})
 		if given == 0 {
-			return usageError{errors.New("give at least one of --rate, --concurrency, --sessions, --storage")}
+			return usageError{errors.New("give at least one of --rate, --concurrency, --sessions, --storage, --spend, --keep")}
 		}
+		spendMicros := micros(*spend)
 		return c.withStore(ctx, cfg, func(s *store.Store) error {
 			o, err := s.Override(ctx, args[0])
 			if err != nil {
@@ -110,7 +135,7 @@ func (c *cli) setTenant() *cobra.Command {
 			for name, f := range map[string]struct {
 				to   **int64
 				from *int64
-			}{"concurrency": {&o.Concurrency, concurrency}, "sessions": {&o.Sessions, sessions}, "storage": {&o.StorageBytes, &storage}} {
+			}{"concurrency": {&o.Concurrency, concurrency}, "sessions": {&o.Sessions, sessions}, "storage": {&o.StorageBytes, &storage}, "spend": {&o.SpendMicros, &spendMicros}, "keep": {&o.KeepBytes, &keep}} {
 				if cmd.Flags().Changed(name) {
 					*f.to = f.from
 				}

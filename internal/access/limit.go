@@ -25,6 +25,9 @@ type Override struct {
 	Tenant                              string
 	Rate                                *float64
 	Concurrency, Sessions, StorageBytes *int64
+	// SpendMicros is what summaries may cost a day, in millionths of a US dollar;
+	// KeepBytes what retention keeps. Neither limits a call.
+	SpendMicros, KeepBytes *int64
 }
 
 // over is the quota with what the override says.

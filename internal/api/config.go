@@ -126,6 +126,9 @@ type Config struct {
 	// share about them; nil of either shows nothing of it.
 	Summarizers   func(tenant string) []SummarizerRow
 	Summarization Summarization
+	// SpendMicros is what summaries may cost a tenant a day where nothing is set for
+	// it, in millionths of a US dollar; 0 for no limit.
+	SpendMicros int64
 	// Auth names who a request comes from.
 	Auth Auth
 	// Local refuses requests whose Host is neither a loopback address, localhost

@@ -17,6 +17,7 @@ import (
 // that cost, and the questions for a host's own model.
 type Summarization interface {
 	SummarizerStates(ctx context.Context, tenant string) ([]store.SummarizerState, error)
+	SpentToday(ctx context.Context, tenant string, limitMicros int64) (store.TenantSpend, error)
 	LeaseHostJob(ctx context.Context, tenant, owner string, models []string, lease time.Duration) (store.HostJob, bool, error)
 	AnswerHostJob(ctx context.Context, tenant string, id uuid.UUID, a store.HostAnswer) (bool, error)
 	FailHostJob(ctx context.Context, tenant string, id uuid.UUID, reason string) (bool, error)
@@ -59,6 +60,18 @@ type SummarizerUse struct {
 // SummarizerList is whom a tenant's compactions ask.
 type SummarizerList struct {
 	Summarizers []SummarizerRow `json:"summarizers"`
+	// Spend is absent where nothing is shared.
+	Spend *TenantSpend `json:"spend,omitempty"`
+}
+
+// TenantSpend is what a tenant's summaries cost since midnight UTC, of all
+// summarizers, in millionths of a US dollar.
+type TenantSpend struct {
+	CostMicros int64 `json:"costMicros"`
+	// LimitMicros is absent where there is none. Once it is reached, summarizers with
+	// a price are not asked before ResetsAt.
+	LimitMicros int64     `json:"limitMicros,omitempty"`
+	ResetsAt    time.Time `json:"resetsAt"`
 }
 
 // SummarizationWish asks for a question to answer.
@@ -119,7 +132,7 @@ const tagSummaries = "Summarizers"
 
 func summarizerOperations() []*operation {
 	list := get("/v1/summarizers", "listSummarizers", tagSummaries, "List whom compactions ask for summaries", serveSummarizers)
-	list.description = "With the circuit breaker that all workers share, and what was spent today."
+	list.description = "With the circuit breaker that all workers share, and what was spent today, by each and by the tenant."
 	list.answer = of[SummarizerList]()
 
 	lease := &operation{
@@ -170,6 +183,11 @@ func serveSummarizers(c *call) error {
 		}
 		list.Summarizers[i].show(s)
 	}
+	spent, err := c.api.cfg.Summarization.SpentToday(c.ctx, c.tenant, c.api.cfg.SpendMicros)
+	if err != nil {
+		return err
+	}
+	list.Spend = &TenantSpend{CostMicros: spent.CostMicros, LimitMicros: spent.LimitMicros, ResetsAt: spent.Resets}
 	return c.answer(&list)
 }
 

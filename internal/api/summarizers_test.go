@@ -30,6 +30,10 @@ func (b *board) SummarizerStates(context.Context, string) ([]store.SummarizerSta
 	}, nil
 }
 
+func (b *board) SpentToday(context.Context, string, int64) (store.TenantSpend, error) {
+	return store.TenantSpend{CostMicros: 7, LimitMicros: 9, Resets: time.Unix(1_800_000_000, 0).UTC()}, nil
+}
+
 func (b *board) LeaseHostJob(_ context.Context, _, owner string, _ []string, _ time.Duration) (store.HostJob, bool, error) {
 	if b.leased || owner != "gw" {
 		return store.HostJob{}, false, nil
@@ -77,6 +81,9 @@ func TestSummarizersInTheOrderInWhichTheyAreAsked(t *testing.T) {
 	var list api.SummarizerList
 	if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || w.Code != http.StatusOK || len(list.Summarizers) != 3 {
 		t.Fatalf("%d %s, %v", w.Code, w.Body, err)
+	}
+	if s := list.Spend; s == nil || s.CostMicros != 7 || s.LimitMicros != 9 || s.ResetsAt.Unix() != 1_800_000_000 {
+		t.Errorf("the tenant's spend: %s", w.Body)
 	}
 	m, n, gone := list.Summarizers[0], list.Summarizers[1], list.Summarizers[2]
 	if m.Name != "m" || m.Kind != "openai" || m.State != "open" || m.OpenUntil == nil || m.Failures != 3 || m.Today.Calls != 4 || m.Today.CostMicros != 7 {

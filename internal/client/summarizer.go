@@ -25,10 +25,18 @@ type Summarizer struct {
 	DailyLimitMicros int64 `json:"dailyLimitMicros"`
 }
 
+// SummarizerList is whom a tenant's compactions ask, and what that cost since
+// midnight UTC. LimitMicros is 0 for no limit of the tenant.
+type SummarizerList struct {
+	Summarizers []Summarizer `json:"summarizers"`
+	Spend       struct {
+		CostMicros  int64     `json:"costMicros"`
+		LimitMicros int64     `json:"limitMicros"`
+		ResetsAt    time.Time `json:"resetsAt"`
+	} `json:"spend"`
+}
+
 // Summarizers lists whom a tenant's compactions ask.
-func (c *Client) Summarizers(ctx context.Context) ([]Summarizer, []byte, error) {
-	v, raw, err := into[struct {
-		Summarizers []Summarizer `json:"summarizers"`
-	}](c.call(ctx, http.MethodGet, "/v1/summarizers", nil, nil))
-	return v.Summarizers, raw, err
+func (c *Client) Summarizers(ctx context.Context) (SummarizerList, []byte, error) {
+	return into[SummarizerList](c.call(ctx, http.MethodGet, "/v1/summarizers", nil, nil))
 }

@@ -20,6 +20,7 @@ type Config struct {
 	TenantConcurrency int
 	TenantSessions    int
 	TenantStorage     int64
+	TenantSpend       float64
 
 	TLSCert string
 	TLSKey  string
@@ -69,6 +70,9 @@ type Config struct {
 	PruneKeep           int
 	RetentionAge        time.Duration
 	RetentionIdle       time.Duration
+	RetentionSize       int64
+	RetentionFloor      time.Duration
+	RetentionInterval   time.Duration
 	CompactionThreshold float64
 	CompactionTarget    float64
 	CompactionTail      float64

@@ -67,8 +67,13 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return sizeOrNone(&c.TenantStorage) },
 		},
 		{
-			Name: "audit", Default: "true", Scope: Node,
-			Usage: "record who called what; see docs/security.md",
+			Name: "tenant-spend", Default: "0", Scope: Node | Working,
+			Usage: "most US dollars that a tenant's summaries may cost in a day (UTC), by the prices that are set; with more, only summarizers without a price are asked",
+			bind:  func(c *Config) Value { return rate(&c.TenantSpend) },
+		},
+		{
+			Name: "audit", Default: "true", Scope: Node | Working | Keeping,
+			Usage: "record who called what and what retention erased; see docs/security.md",
 			bind:  func(c *Config) Value { return yesNo(&c.Audit) },
 		},
 		{
@@ -285,6 +290,21 @@ func Options() []Option {
 			Name: "retention-idle", Default: "0s", Scope: Working | Keeping,
 			Usage: "time since its newest write after which a session is erased, such as 90d; 0s keeps it",
 			bind:  func(c *Config) Value { return period(&c.RetentionIdle) },
+		},
+		{
+			Name: "retention-size", Default: "0B", Scope: Working | Keeping,
+			Usage: "bytes of a tenant's events to keep; of more, the sessions that were idle the longest are erased; 0B keeps all, and `tenants set --keep` says other sizes for single tenants",
+			bind:  func(c *Config) Value { return sizeOrNone(&c.RetentionSize) },
+		},
+		{
+			Name: "retention-floor", Default: "24h0m0s", Scope: Working | Keeping,
+			Usage: "time since its newest write within which a session is never erased for its size, nor those it was forked from",
+			bind:  func(c *Config) Value { return period(&c.RetentionFloor) },
+		},
+		{
+			Name: "retention-interval", Default: "10m0s", Scope: Working,
+			Usage: "how often a worker looks for what retention has to erase",
+			bind:  func(c *Config) Value { return duration(&c.RetentionInterval) },
 		},
 		{
 			Name: "compaction-threshold", Default: "0.75", Scope: Node | Working | Owing,

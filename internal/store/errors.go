@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -24,13 +25,13 @@ var ErrLeaseStale = errors.New("lease token is stale")
 type dataError struct{ pg *pgconn.PgError }
 
 func (e *dataError) Error() string {
-	text := "postgres refuses a value (SQLSTATE " + e.pg.Code
+	where := []string{"SQLSTATE " + e.pg.Code}
 	for _, part := range []struct{ what, name string }{{"table", e.pg.TableName}, {"column", e.pg.ColumnName}, {"constraint", e.pg.ConstraintName}} {
 		if part.name != "" {
-			text += ", " + part.what + " " + part.name
+			where = append(where, part.what+" "+part.name)
 		}
 	}
-	return text + ")"
+	return "postgres refuses a value (" + strings.Join(where, ", ") + ")"
 }
 
 func (e *dataError) Unwrap() error { return e.pg }

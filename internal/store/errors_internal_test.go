@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -21,5 +22,34 @@ func TestABrokenConnectionIsUnavailable(t *testing.T) {
 	}
 	if got := errUnavailable(&pgconn.PgError{Code: "23505"}); errors.Is(got, ErrUnavailable) {
 		t.Errorf("bad data is told as %v", got)
+	}
+}
+
+// TestErrorsAboutValuesDoNotQuoteThem, wherever they were wrapped before.
+func TestErrorsAboutValuesDoNotQuoteThem(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{"22021", "22P02", "23505", "23514"} {
+		pg := &pgconn.PgError{Code: code, Message: `invalid input syntax: "marker"`, Detail: "Key (k)=(marker)", ConstraintName: "event_keys_pkey"}
+		got := errUnavailable(fmt.Errorf("append: %w", pg))
+		if text := got.Error(); strings.Contains(text, "marker") || !strings.Contains(text, code) || !strings.Contains(text, "event_keys_pkey") {
+			t.Errorf("%s is told as %q", code, text)
+		}
+		if !isDataError(got) || errors.Is(got, ErrUnavailable) {
+			t.Errorf("%s lost its kind", code)
+		}
+	}
+}
+
+func TestAServerThatTakesNoWritesIsAway(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{"25006", "53100", "58030", "40P01", "55P03", "25P03"} {
+		if got := errUnavailable(&pgconn.PgError{Code: code}); !errors.Is(got, ErrUnavailable) {
+			t.Errorf("%s is told as %v", code, got)
+		}
+	}
+	for _, code := range []string{"25001", "42501", "42P01", "P0001"} {
+		if got := errUnavailable(&pgconn.PgError{Code: code}); errors.Is(got, ErrUnavailable) {
+			t.Errorf("%s is told as %v", code, got)
+		}
 	}
 }

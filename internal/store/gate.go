@@ -66,15 +66,15 @@ type GateState struct {
 }
 
 // EnterGate asks for leave to ask a summarizer. Of several workers that find it
-// half open, one gets it. limitMicros bounds what it may cost a tenant a day (0
-// for no bound); calls in flight are not counted yet, so they may exceed it.
-func (s *Store) EnterGate(ctx context.Context, tenant, summarizer string, limitMicros int64, p GatePolicy) (GateState, error) {
+// half open, one gets it. Calls in flight are not counted yet, so they may exceed
+// the limits.
+func (s *Store) EnterGate(ctx context.Context, tenant, summarizer string, limits SpendLimits, p GatePolicy) (GateState, error) {
 	r, err := s.of(tenant).ReadGate(ctx, db.ReadGateParams{TenantID: tenant, Summarizer: summarizer})
 	if err != nil {
 		return GateState{}, readErr("gate", err)
 	}
-	if limitMicros > 0 && r.CostMicros >= limitMicros {
-		return GateState{Until: r.At.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour), Why: "the day's spend limit is reached"}, nil
+	if over := limits.over(r); over != "" {
+		return GateState{Until: nextDay(r.At), Why: over}, nil
 	}
 	if r.OpenUntil == nil {
 		return GateState{Open: true}, nil

@@ -21,7 +21,7 @@ func TestOneWorkerProbesAHalfOpenGate(t *testing.T) {
 		}
 	}
 	enter := func() bool {
-		st, err := s.EnterGate(t.Context(), tenant, "m", 0, p)
+		st, err := s.EnterGate(t.Context(), tenant, "m", store.SpendLimits{}, p)
 		if err != nil {
 			t.Error(err)
 		}
@@ -73,7 +73,7 @@ func TestOneWorkerProbesAHalfOpenGate(t *testing.T) {
 	if n := probes(); n != 8 {
 		t.Errorf("closed, and %d of 8 may enter", n)
 	}
-	if st, err := s.EnterGate(t.Context(), tenant, "m", 5, p); err != nil || st.Open || st.Until.Before(time.Now().Add(-time.Minute)) {
+	if st, err := s.EnterGate(t.Context(), tenant, "m", store.SpendLimits{SummarizerMicros: 5}, p); err != nil || st.Open || st.Until.Before(time.Now().Add(-time.Minute)) {
 		t.Errorf("over the limit: %+v, %v", st, err)
 	}
 	totals, err := s.SummarizerTotals(t.Context())

@@ -42,17 +42,21 @@ func (s *Store) Overrides(ctx context.Context) ([]access.Override, error) {
 }
 
 func overrideOf(r *db.TenantLimit) access.Override {
-	return access.Override{Tenant: r.TenantID, Rate: r.Rate, Concurrency: r.Concurrency, Sessions: r.Sessions, StorageBytes: r.StorageBytes}
+	return access.Override{
+		Tenant: r.TenantID, Rate: r.Rate, Concurrency: r.Concurrency, Sessions: r.Sessions, StorageBytes: r.StorageBytes,
+		SpendMicros: r.SpendMicros, KeepBytes: r.KeepBytes,
+	}
 }
 
 // SetOverride replaces a tenant's limits; without any, the settings' count.
 func (s *Store) SetOverride(ctx context.Context, o access.Override) error {
 	var err error
-	if o.Rate == nil && o.Concurrency == nil && o.Sessions == nil && o.StorageBytes == nil {
+	if o == (access.Override{Tenant: o.Tenant}) {
 		err = s.of(o.Tenant).DropTenantLimits(ctx, db.DropTenantLimitsParams{TenantID: o.Tenant})
 	} else {
 		err = s.of(o.Tenant).SetTenantLimits(ctx, db.SetTenantLimitsParams{
 			TenantID: o.Tenant, Rate: o.Rate, Concurrency: o.Concurrency, Sessions: o.Sessions, StorageBytes: o.StorageBytes,
+			SpendMicros: o.SpendMicros, KeepBytes: o.KeepBytes,
 		})
 	}
 	if err != nil {

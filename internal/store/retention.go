@@ -16,7 +16,17 @@ import (
 type Retention struct {
 	// Age counts from a session's first write, Idle from its newest.
 	Age, Idle time.Duration
+	// Audit enters what is erased in the tenant's audit log, with it or not at all.
+	Audit bool
 }
+
+// The key and the routes under which audit entries of retention stand.
+const (
+	retentionKey    = "retention"
+	RouteExpired    = "retention"
+	RouteOversize   = "retention by size"
+	retentionMethod = "DELETE"
+)
 
 // Any reports whether the policy expires anything.
 func (r Retention) Any() bool { return r.Age > 0 || r.Idle > 0 }
@@ -60,9 +70,13 @@ func (s *Store) EraseExpired(ctx context.Context, r Retention, x Expired) (e Era
 		if cur.SID != x.SID {
 			return false, nil
 		}
-		return q.StillExpired(ctx, db.StillExpiredParams{
+		ok, err := q.StillExpired(ctx, db.StillExpiredParams{
 			AgeSeconds: r.Age.Seconds(), IdleSeconds: r.Idle.Seconds(), TenantID: x.Tenant, SID: x.SID,
 		})
+		if err != nil || !ok || !r.Audit {
+			return ok, err
+		}
+		return true, auditErasure(ctx, q, x, RouteExpired)
 	})
 	if errors.Is(err, errNotDue) || isUnknown(err) {
 		return Erasure{}, false, nil
@@ -71,6 +85,14 @@ func (s *Store) EraseExpired(ctx context.Context, r Retention, x Expired) (e Era
 		return Erasure{}, false, err
 	}
 	return s.empty(ctx, x.Tenant, e), true, nil
+}
+
+// auditErasure enters an erasure that nobody called.
+func auditErasure(ctx context.Context, q *db.Queries, x Expired, route string) error {
+	return q.RecordAudit(ctx, db.RecordAuditParams{
+		TenantIds: []string{x.Tenant}, Ats: []time.Time{time.Now()}, KeyIds: []string{retentionKey}, RequestIds: []string{x.SID.String()},
+		Methods: []string{retentionMethod}, Routes: []string{route}, SessionKeys: []string{storable(x.Key)}, Statuses: []int16{200},
+	})
 }
 
 func isUnknown(err error) bool { return errors.Is(err, contextengine.ErrUnknownSession) }

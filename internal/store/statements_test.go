@@ -14,8 +14,8 @@ import (
 // everyones are the statements that are about more than one tenant, and why.
 var everyones = map[string]string{
 	"DueDebt": "sweep: takes what is due, of whoever", "DueRedo": "sweep", "DueGraves": "sweep", "ExpiredChildren": "sweep",
-	"Expired": "sweep: retention", "StrayDebts": "doctor", "DropOldJobs": "sweep",
-	"CountDebt": "metrics: a number", "CountRedo": "metrics: a number", "GatesInUse": "metrics: numbers",
+	"Expired": "sweep: retention", "TenantsToKeep": "sweep: retention", "StrayDebts": "doctor", "DropOldJobs": "sweep",
+	"CountDebt": "metrics: a number", "CountRedo": "metrics: a number", "GatesInUse": "metrics: numbers", "SpendersToday": "operators and metrics",
 	"NoticesAfter": "relay: ids of all sessions", "SearchBehind": "indexing: which tenants are behind", "SearchTenants": "rebuild: the tenants' names",
 	"SessionsAfter": "doctor and rebuild: ids of all sessions", "SessionTables": "catalogue",
 	"KeyByID": "a key tells its tenant", "CountKeys": "whether there is any key", "RevokeKey": "operators, by id", "KeysUsed": "a node's uses, by id",

@@ -338,7 +338,7 @@ func TestBreakerIsSharedAndHalfOpens(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	// Another tenant has its own.
-	if st, err := a.store.EnterGate(t.Context(), "other", "m", 0, store.GatePolicy{}); err != nil || !st.Open {
+	if st, err := a.store.EnterGate(t.Context(), "other", "m", store.SpendLimits{}, store.GatePolicy{}); err != nil || !st.Open {
 		t.Errorf("%+v, %v", st, err)
 	}
 }

@@ -6,6 +6,7 @@ package summarizers
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -46,7 +47,7 @@ type Spec struct {
 
 // Store is what workers share.
 type Store interface {
-	EnterGate(ctx context.Context, tenant, summarizer string, limitMicros int64, p store.GatePolicy) (store.GateState, error)
+	EnterGate(ctx context.Context, tenant, summarizer string, limits store.SpendLimits, p store.GatePolicy) (store.GateState, error)
 	LeaveGate(ctx context.Context, tenant, summarizer string, spent store.Spend, f *store.GateFailure, p store.GatePolicy) error
 	AskHost(ctx context.Context, q store.Question) (uuid.UUID, error)
 	HostJob(ctx context.Context, tenant string, id uuid.UUID) (store.HostJobState, error)
@@ -62,6 +63,9 @@ type Config struct {
 	Store   Store
 	Redact  redact.Redactor
 	Gate    store.GatePolicy
+	// TenantLimit is in US dollars a tenant and day over all summarizers with a
+	// price, where nothing else is set for the tenant; 0 for none.
+	TenantLimit float64
 	// Timeout bounds one question, Idle the silence of a model, Lease the wait for
 	// a gateway.
 	Timeout, Idle, Lease time.Duration
@@ -71,14 +75,16 @@ type Config struct {
 type Set struct {
 	cfg     Config
 	clients map[string]llm.Client // of the kinds that need no session
-	limits  map[string]int64
+	limits  map[string]store.SpendLimits
 }
 
 // New makes a set.
 func New(cfg Config) (*Set, error) {
-	s := &Set{cfg: cfg, clients: map[string]llm.Client{}, limits: map[string]int64{}}
+	s := &Set{cfg: cfg, clients: map[string]llm.Client{}, limits: map[string]store.SpendLimits{}}
 	for _, spec := range cfg.Specs {
-		s.limits[spec.Name] = int64(spec.DailyLimit * 1e6)
+		s.limits[spec.Name] = store.SpendLimits{
+			SummarizerMicros: micros(spec.DailyLimit), TenantMicros: micros(cfg.TenantLimit), Free: spec.Price == (llm.Price{}),
+		}
 		switch spec.Kind {
 		case OpenAI:
 			s.clients[spec.Name] = openai.New(openai.Config{URL: spec.URL, Key: spec.Key, Model: spec.Model, Idle: cfg.Idle})
@@ -91,6 +97,8 @@ func New(cfg Config) (*Set, error) {
 	}
 	return s, nil
 }
+
+func micros(dollars float64) int64 { return int64(math.Round(dollars * 1e6)) }
 
 // For is whom to ask for a session's summaries. lastResort lets the extractive
 // summarizer write what no model would.

@@ -12,6 +12,9 @@ type Eraser interface {
 	SweepErased(ctx context.Context, limit int) (int, error)
 	ExpiredAfter(ctx context.Context, r store.Retention, at store.RetentionCursor, limit int) ([]store.Expired, store.RetentionCursor, bool, error)
 	EraseExpired(ctx context.Context, r store.Retention, x store.Expired) (store.Erasure, bool, error)
+	Oversized(ctx context.Context, k store.Keeping, after string, limit int) (over []store.Oversize, next string, more bool, err error)
+	OldestIdle(ctx context.Context, k store.Keeping, tenant string, after store.Idle, limit int) ([]store.Idle, error)
+	EraseOversize(ctx context.Context, k store.Keeping, o store.Oversize, x store.Idle) (store.Erasure, bool, error)
 }
 
 const (
@@ -38,7 +41,9 @@ func eraseLoops(cfg Config) []*loop {
 		r := &retention{cfg: cfg}
 		loops = append(loops, &loop{name: "retention", interval: cfg.RetentionInterval, log: cfg.Logger, step: r.once})
 	}
-	return loops
+	// A tenant may have a size of its own where the settings have none.
+	k := &keeping{cfg: cfg}
+	return append(loops, &loop{name: "retention by size", interval: cfg.RetentionInterval, log: cfg.Logger, step: k.once})
 }
 
 // retention walks all sessions, a page a step. Several may walk at once: who

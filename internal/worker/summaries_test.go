@@ -8,6 +8,7 @@ import (
 
 	"github.com/engined/engined/internal/bus"
 	"github.com/engined/engined/internal/bus/bustest"
+	"github.com/engined/engined/internal/compact/summarize/llm"
 	"github.com/engined/engined/internal/compact/summarize/llmtest"
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/store"
@@ -19,19 +20,26 @@ import (
 // withModel is a node whose summaries come from a fake provider.
 func withModel(t *testing.T, url string) *node {
 	t.Helper()
-	st, err := store.Open(t.Context(), store.Config{URL: testdb.New(t)})
+	return modelNode(t, testdb.New(t), bustest.Start(t), url, 0)
+}
+
+// modelNode is one of several on a database and a bus; a tenant may spend some
+// dollars a day.
+func modelNode(t *testing.T, database string, srv *bus.Embedded, url string, dollars float64) *node {
+	t.Helper()
+	st, err := store.Open(t.Context(), store.Config{URL: database})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(st.Close)
-	b := bustest.Connect(t, bustest.Start(t))
+	b := bustest.Connect(t, srv)
 	pub, err := b.NewPublisher(bus.PublisherOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	set, err := summarizers.New(summarizers.Config{
-		Specs: []summarizers.Spec{{Name: "m", Kind: summarizers.OpenAI, Model: "x", URL: url}}, Store: st,
-		Gate: store.GatePolicy{Failures: 1000},
+		Specs: []summarizers.Spec{{Name: "m", Kind: summarizers.OpenAI, Model: "x", URL: url, Price: llm.Price{Input: 1, Output: 4}}}, Store: st,
+		Gate: store.GatePolicy{Failures: 1000}, TenantLimit: dollars,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -70,11 +70,12 @@ type Config struct {
 	RedoRetry    bus.Backoff
 	// RelayInterval is how often the relay looks for new events, default 1 s.
 	RelayInterval time.Duration
-	// Eraser, if any, finishes erasures and erases what Retention has expired,
-	// which is looked for every RetentionInterval, default 10 min. EraseInterval
+	// Eraser, if any, finishes erasures and erases what Retention has expired and
+	// Keeping has no room for, looked for every RetentionInterval, default 10 min. EraseInterval
 	// is how often broken-off erasures are looked for, default 15 s.
 	Eraser            Eraser
 	Retention         store.Retention
+	Keeping           store.Keeping
 	EraseInterval     time.Duration
 	RetentionInterval time.Duration
 	// ChildrenInterval is how often sub-agents that never began are looked for,

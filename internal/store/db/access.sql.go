@@ -350,12 +350,12 @@ func (q *Queries) ListKeys(ctx context.Context, arg ListKeysParams) ([]ApiKey, e
 }
 
 const listTenantLimits = `-- name: ListTenantLimits :many
-SELECT tenant_id, rate, concurrency, sessions, storage_bytes, updated_at FROM tenant_limits ORDER BY tenant_id
+SELECT tenant_id, rate, concurrency, sessions, storage_bytes, updated_at, spend_micros, keep_bytes FROM tenant_limits ORDER BY tenant_id
 `
 
 // Of all tenants; for operators.
 //
-//	SELECT tenant_id, rate, concurrency, sessions, storage_bytes, updated_at FROM tenant_limits ORDER BY tenant_id
+//	SELECT tenant_id, rate, concurrency, sessions, storage_bytes, updated_at, spend_micros, keep_bytes FROM tenant_limits ORDER BY tenant_id
 func (q *Queries) ListTenantLimits(ctx context.Context) ([]TenantLimit, error) {
 	rows, err := q.db.Query(ctx, listTenantLimits)
 	if err != nil {
@@ -372,6 +372,8 @@ func (q *Queries) ListTenantLimits(ctx context.Context) ([]TenantLimit, error) {
 			&i.Sessions,
 			&i.StorageBytes,
 			&i.UpdatedAt,
+			&i.SpendMicros,
+			&i.KeepBytes,
 		); err != nil {
 			return nil, err
 		}
@@ -449,10 +451,11 @@ func (q *Queries) RevokeKey(ctx context.Context, arg RevokeKeyParams) (ApiKey, e
 }
 
 const setTenantLimits = `-- name: SetTenantLimits :exec
-INSERT INTO tenant_limits (tenant_id, rate, concurrency, sessions, storage_bytes)
-VALUES ($1, $2, $3, $4, $5)
+INSERT INTO tenant_limits (tenant_id, rate, concurrency, sessions, storage_bytes, spend_micros, keep_bytes)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
 ON CONFLICT (tenant_id) DO UPDATE SET rate = excluded.rate, concurrency = excluded.concurrency,
-    sessions = excluded.sessions, storage_bytes = excluded.storage_bytes, updated_at = now()
+    sessions = excluded.sessions, storage_bytes = excluded.storage_bytes,
+    spend_micros = excluded.spend_micros, keep_bytes = excluded.keep_bytes, updated_at = now()
 `
 
 type SetTenantLimitsParams struct {
@@ -461,14 +464,17 @@ type SetTenantLimitsParams struct {
 	Concurrency  *int64
 	Sessions     *int64
 	StorageBytes *int64
+	SpendMicros  *int64
+	KeepBytes    *int64
 }
 
 // SetTenantLimits
 //
-//	INSERT INTO tenant_limits (tenant_id, rate, concurrency, sessions, storage_bytes)
-//	VALUES ($1, $2, $3, $4, $5)
+//	INSERT INTO tenant_limits (tenant_id, rate, concurrency, sessions, storage_bytes, spend_micros, keep_bytes)
+//	VALUES ($1, $2, $3, $4, $5, $6, $7)
 //	ON CONFLICT (tenant_id) DO UPDATE SET rate = excluded.rate, concurrency = excluded.concurrency,
-//	    sessions = excluded.sessions, storage_bytes = excluded.storage_bytes, updated_at = now()
+//	    sessions = excluded.sessions, storage_bytes = excluded.storage_bytes,
+//	    spend_micros = excluded.spend_micros, keep_bytes = excluded.keep_bytes, updated_at = now()
 func (q *Queries) SetTenantLimits(ctx context.Context, arg SetTenantLimitsParams) error {
 	_, err := q.db.Exec(ctx, setTenantLimits,
 		arg.TenantID,
@@ -476,12 +482,14 @@ func (q *Queries) SetTenantLimits(ctx context.Context, arg SetTenantLimitsParams
 		arg.Concurrency,
 		arg.Sessions,
 		arg.StorageBytes,
+		arg.SpendMicros,
+		arg.KeepBytes,
 	)
 	return err
 }
 
 const tenantLimits = `-- name: TenantLimits :one
-SELECT tenant_id, rate, concurrency, sessions, storage_bytes, updated_at FROM tenant_limits WHERE tenant_id = $1
+SELECT tenant_id, rate, concurrency, sessions, storage_bytes, updated_at, spend_micros, keep_bytes FROM tenant_limits WHERE tenant_id = $1
 `
 
 type TenantLimitsParams struct {
@@ -490,7 +498,7 @@ type TenantLimitsParams struct {
 
 // TenantLimits
 //
-//	SELECT tenant_id, rate, concurrency, sessions, storage_bytes, updated_at FROM tenant_limits WHERE tenant_id = $1
+//	SELECT tenant_id, rate, concurrency, sessions, storage_bytes, updated_at, spend_micros, keep_bytes FROM tenant_limits WHERE tenant_id = $1
 func (q *Queries) TenantLimits(ctx context.Context, arg TenantLimitsParams) (TenantLimit, error) {
 	row := q.db.QueryRow(ctx, tenantLimits, arg.TenantID)
 	var i TenantLimit
@@ -501,6 +509,8 @@ func (q *Queries) TenantLimits(ctx context.Context, arg TenantLimitsParams) (Ten
 		&i.Sessions,
 		&i.StorageBytes,
 		&i.UpdatedAt,
+		&i.SpendMicros,
+		&i.KeepBytes,
 	)
 	return i, err
 }

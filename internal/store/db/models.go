@@ -88,4 +88,6 @@ type TenantLimit struct {
 	Sessions     *int64
 	StorageBytes *int64
 	UpdatedAt    time.Time
+	SpendMicros  *int64
+	KeepBytes    *int64
 }

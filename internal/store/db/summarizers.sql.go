@@ -458,8 +458,12 @@ const readGate = `-- name: ReadGate :one
 SELECT coalesce(g.failures, 0)::integer AS failures, g.open_until, coalesce(g.last_fault, '')::text AS last_fault,
        coalesce(g.open_until > now(), false)::boolean AS shut,
        (g.open_until IS NOT NULL)::boolean AS opened,
-       coalesce(s.cost_micros, 0)::bigint AS cost_micros, now()::timestamptz AS at
+       coalesce(s.cost_micros, 0)::bigint AS cost_micros, now()::timestamptz AS at,
+       coalesce((SELECT sum(d.cost_micros) FROM summarizer_spend d
+                 WHERE d.tenant_id = $1 AND d.day = (now() AT TIME ZONE 'UTC')::date), 0)::bigint AS tenant_micros,
+       l.spend_micros AS tenant_limit
 FROM (SELECT 1) AS one
+LEFT JOIN tenant_limits l ON l.tenant_id = $1
 LEFT JOIN summarizer_gates g ON g.tenant_id = $1 AND g.summarizer = $2
 LEFT JOIN summarizer_spend s ON s.tenant_id = $1 AND s.summarizer = $2
     AND s.day = (now() AT TIME ZONE 'UTC')::date
@@ -471,13 +475,15 @@ type ReadGateParams struct {
 }
 
 type ReadGateRow struct {
-	Failures   int32
-	OpenUntil  *time.Time
-	LastFault  string
-	Shut       bool
-	Opened     bool
-	CostMicros int64
-	At         time.Time
+	Failures     int32
+	OpenUntil    *time.Time
+	LastFault    string
+	Shut         bool
+	Opened       bool
+	CostMicros   int64
+	At           time.Time
+	TenantMicros int64
+	TenantLimit  *int64
 }
 
 // What stands for one summarizer now. All times are Postgres's.
@@ -485,8 +491,12 @@ type ReadGateRow struct {
 //	SELECT coalesce(g.failures, 0)::integer AS failures, g.open_until, coalesce(g.last_fault, '')::text AS last_fault,
 //	       coalesce(g.open_until > now(), false)::boolean AS shut,
 //	       (g.open_until IS NOT NULL)::boolean AS opened,
-//	       coalesce(s.cost_micros, 0)::bigint AS cost_micros, now()::timestamptz AS at
+//	       coalesce(s.cost_micros, 0)::bigint AS cost_micros, now()::timestamptz AS at,
+//	       coalesce((SELECT sum(d.cost_micros) FROM summarizer_spend d
+//	                 WHERE d.tenant_id = $1 AND d.day = (now() AT TIME ZONE 'UTC')::date), 0)::bigint AS tenant_micros,
+//	       l.spend_micros AS tenant_limit
 //	FROM (SELECT 1) AS one
+//	LEFT JOIN tenant_limits l ON l.tenant_id = $1
 //	LEFT JOIN summarizer_gates g ON g.tenant_id = $1 AND g.summarizer = $2
 //	LEFT JOIN summarizer_spend s ON s.tenant_id = $1 AND s.summarizer = $2
 //	    AND s.day = (now() AT TIME ZONE 'UTC')::date
@@ -501,7 +511,79 @@ func (q *Queries) ReadGate(ctx context.Context, arg ReadGateParams) (ReadGateRow
 		&i.Opened,
 		&i.CostMicros,
 		&i.At,
+		&i.TenantMicros,
+		&i.TenantLimit,
 	)
+	return i, err
+}
+
+const spendersToday = `-- name: SpendersToday :many
+SELECT s.tenant_id, sum(s.cost_micros)::bigint AS cost_micros, l.spend_micros
+FROM summarizer_spend s LEFT JOIN tenant_limits l ON l.tenant_id = s.tenant_id
+WHERE s.day = (now() AT TIME ZONE 'UTC')::date
+GROUP BY s.tenant_id, l.spend_micros ORDER BY s.tenant_id
+`
+
+type SpendersTodayRow struct {
+	TenantID    string
+	CostMicros  int64
+	SpendMicros *int64
+}
+
+// What each tenant's summaries cost since midnight UTC, for operators and metrics.
+//
+//	SELECT s.tenant_id, sum(s.cost_micros)::bigint AS cost_micros, l.spend_micros
+//	FROM summarizer_spend s LEFT JOIN tenant_limits l ON l.tenant_id = s.tenant_id
+//	WHERE s.day = (now() AT TIME ZONE 'UTC')::date
+//	GROUP BY s.tenant_id, l.spend_micros ORDER BY s.tenant_id
+func (q *Queries) SpendersToday(ctx context.Context) ([]SpendersTodayRow, error) {
+	rows, err := q.db.Query(ctx, spendersToday)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SpendersTodayRow{}
+	for rows.Next() {
+		var i SpendersTodayRow
+		if err := rows.Scan(&i.TenantID, &i.CostMicros, &i.SpendMicros); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const spentToday = `-- name: SpentToday :one
+SELECT coalesce((SELECT sum(s.cost_micros) FROM summarizer_spend s
+                 WHERE s.tenant_id = $1 AND s.day = (now() AT TIME ZONE 'UTC')::date), 0)::bigint AS cost_micros,
+       (SELECT l.spend_micros FROM tenant_limits l WHERE l.tenant_id = $1) AS spend_micros,
+       now()::timestamptz AS at
+`
+
+type SpentTodayParams struct {
+	TenantID string
+}
+
+type SpentTodayRow struct {
+	CostMicros  int64
+	SpendMicros *int64
+	At          time.Time
+}
+
+// What a tenant's summaries cost since midnight UTC, and the limit that was set
+// for it alone.
+//
+//	SELECT coalesce((SELECT sum(s.cost_micros) FROM summarizer_spend s
+//	                 WHERE s.tenant_id = $1 AND s.day = (now() AT TIME ZONE 'UTC')::date), 0)::bigint AS cost_micros,
+//	       (SELECT l.spend_micros FROM tenant_limits l WHERE l.tenant_id = $1) AS spend_micros,
+//	       now()::timestamptz AS at
+func (q *Queries) SpentToday(ctx context.Context, arg SpentTodayParams) (SpentTodayRow, error) {
+	row := q.db.QueryRow(ctx, spentToday, arg.TenantID)
+	var i SpentTodayRow
+	err := row.Scan(&i.CostMicros, &i.SpendMicros, &i.At)
 	return i, err
 }
 

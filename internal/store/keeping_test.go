@@ -1,0 +1,149 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/engined/engined/internal/access"
+	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/testdb"
+)
+
+// fillIdle writes sessions of about a kilobyte each, the first one idle the longest.
+func fillIdle(t *testing.T, s *store.Store, url string, keys ...string) {
+	t.Helper()
+	for i, key := range keys {
+		mustAppend(t, s, item(key, msg(strings.Repeat("m", 1000), 1)))
+		exec(t, url, fmt.Sprintf(`UPDATE sessions SET updated_at = now() - interval '%d days' WHERE session_key = '%s'`, 30-i, key))
+	}
+}
+
+// counted waits until all that was written is counted: other tests'
+// transactions hold the count back.
+func counted(t *testing.T, s *store.Store, k store.Keeping, least int64) store.Oversize {
+	t.Helper()
+	for {
+		over, _, more, err := s.Oversized(t.Context(), k, "", 10)
+		if err != nil || more {
+			t.Fatal(over, more, err)
+		}
+		if len(over) == 1 && over[0].Bytes >= least {
+			return over[0]
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func keysOf(t *testing.T, s *store.Store) []string {
+	t.Helper()
+	left, err := s.Sessions(t.Context(), tenant, "", 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for _, l := range left {
+		keys = append(keys, l.Key)
+	}
+	return keys
+}
+
+func TestOfTooMuchTheLongestIdleGoesFirst(t *testing.T) {
+	t.Parallel()
+	url := testdb.New(t)
+	s := openURL(t, url)
+	fillIdle(t, s, url, "leased", "a", "b", "parent", "c", "d")
+	mustAppend(t, s, item("young", msg(strings.Repeat("m", 1000), 1)))
+	mustTake(t, s, lease("leased", "o"))
+	// A session in use was forked from one, and that one from another.
+	exec(t, url, `INSERT INTO lineage (tenant_id, sid, parent_sid, parent_key, kind, at_seq)
+		SELECT c.tenant_id, c.sid, p.sid, p.session_key, 1, 1 FROM sessions c, sessions p
+		WHERE (c.session_key, p.session_key) IN (('young', 'c'), ('c', 'parent'))`)
+	k := store.Keeping{Bytes: 5500, Floor: 24 * time.Hour, Audit: true}
+	o := counted(t, s, k, 7000)
+	if o.Tenant != tenant || o.Keep != 5500 || o.Bytes > 7500 {
+		t.Fatalf("%+v", o)
+	}
+	idle, err := s.OldestIdle(t.Context(), k, tenant, store.Idle{}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := s.OldestIdle(t.Context(), k, tenant, idle[1], 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	idle = append(idle, next...)
+	var keys []string
+	for _, x := range idle {
+		keys = append(keys, x.Key)
+		if x.Bytes < 1000 || x.Bytes > 1100 {
+			t.Errorf("%s has %d bytes", x.Key, x.Bytes)
+		}
+	}
+	if diff := cmp.Diff([]string{"a", "b", "d"}, keys); diff != "" {
+		t.Fatal(diff)
+	}
+	for i, x := range idle {
+		_, ok, err := s.EraseOversize(t.Context(), k, o, x)
+		if err != nil || ok != (i < 2) { // d fits
+			t.Errorf("%s: %v, %v", x.Key, ok, err)
+		}
+	}
+	if diff := cmp.Diff([]string{"c", "d", "leased", "parent", "young"}, keysOf(t, s)); diff != "" {
+		t.Error(diff)
+	}
+	entries, err := s.Audit(t.Context(), tenant, store.AuditQuery{Key: "retention"}, 10)
+	if err != nil || len(entries) != 2 || entries[0].Route != store.RouteOversize || entries[0].Session == "b" {
+		t.Errorf("audit: %+v, %v", entries, err)
+	}
+	// A size of its own counts before the settings'.
+	own := int64(1 << 20)
+	if err := s.SetOverride(t.Context(), access.Override{Tenant: tenant, KeepBytes: &own}); err != nil {
+		t.Fatal(err)
+	}
+	if over, _, _, err := s.Oversized(t.Context(), store.Keeping{Bytes: 1}, "", 10); err != nil || len(over) > 0 {
+		t.Errorf("%+v, %v", over, err)
+	}
+}
+
+// TestTwoWorkersEraseNoMoreThanOne: what one has erased and not emptied yet is
+// counted by the other.
+func TestTwoWorkersEraseNoMoreThanOne(t *testing.T) {
+	t.Parallel()
+	url := testdb.New(t)
+	a, b := openURL(t, url), openURL(t, url)
+	var keys []string
+	for i := range 12 {
+		keys = append(keys, fmt.Sprintf("s%02d", i))
+	}
+	fillIdle(t, a, url, keys...)
+	k := store.Keeping{Bytes: 6500, Floor: time.Hour}
+	o := counted(t, a, k, 12000)
+	idle, err := a.OldestIdle(t.Context(), k, tenant, store.Idle{}, 50)
+	if err != nil || len(idle) != 12 {
+		t.Fatal(len(idle), err)
+	}
+	var wg sync.WaitGroup
+	for i, s := range []*store.Store{a, b, a, b} {
+		wg.Go(func() {
+			mine := slices.Clone(idle)
+			if i > 1 {
+				slices.Reverse(mine)
+			}
+			for _, x := range mine {
+				if _, _, err := s.EraseOversize(t.Context(), k, o, x); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if left := keysOf(t, a); len(left) != 6 {
+		t.Errorf("%d sessions are left, want the 6 that fit: %v", len(left), left)
+	}
+}

@@ -1,0 +1,45 @@
+-- name: TenantsToKeep :many
+-- One page of the tenants of which no more than some bytes are kept: of those
+-- with a size of their own, and of all where there is one for all. One probe of an
+-- index a tenant.
+WITH RECURSIVE tenants (tenant_id) AS (
+    (SELECT x.tenant_id FROM sessions x WHERE x.tenant_id > @after_tenant::text ORDER BY x.tenant_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT y.tenant_id FROM sessions y WHERE y.tenant_id > t.tenant_id ORDER BY y.tenant_id LIMIT 1)
+    FROM tenants t WHERE t.tenant_id IS NOT NULL
+)
+SELECT t.tenant_id::text AS tenant_id, coalesce(l.keep_bytes, @keep_bytes::bigint)::bigint AS keep_bytes
+FROM tenants t LEFT JOIN tenant_limits l ON l.tenant_id = t.tenant_id
+WHERE t.tenant_id IS NOT NULL AND coalesce(l.keep_bytes, @keep_bytes::bigint) > 0
+LIMIT @max_rows::integer;
+
+-- name: OldestIdle :many
+-- Sessions that were idle the longest, behind a place. What somebody holds the
+-- lease of is in use, and so is what a session in use was forked from.
+SELECT p.sid, p.session_key, p.created_at, p.updated_at,
+       (coalesce((SELECT sum(octet_length(e.body)) FROM events e WHERE e.tenant_id = @tenant_id AND e.sid = p.sid), 0)
+        + coalesce((SELECT sum(octet_length(b.body)) FROM bodies b WHERE b.tenant_id = @tenant_id AND b.sid = p.sid), 0))::bigint AS bytes
+FROM (
+    SELECT s.sid, s.session_key, s.created_at, s.updated_at FROM sessions s
+    WHERE s.tenant_id = @tenant_id AND (s.updated_at, s.sid) > (@after_updated::timestamptz, @after_sid::uuid)
+      AND kept_for_nobody(@tenant_id, s.sid, @floor_seconds::double precision)
+    ORDER BY s.updated_at, s.sid LIMIT @max_rows::integer
+) p
+ORDER BY p.updated_at, p.sid;
+
+-- name: KeepsForNobody :one
+SELECT kept_for_nobody(@tenant_id::text, @sid::uuid, @floor_seconds::double precision)::boolean;
+
+-- name: LockKeeping :exec
+-- Those who erase for size take turns: each sees what the one before has taken
+-- away.
+SELECT pg_advisory_xact_lock(7421, hashtext(@tenant_id::text));
+
+-- name: BytesKept :one
+-- What was counted of a tenant, without what is erased and not gone yet.
+SELECT (u.bytes
+        - coalesce((SELECT sum(octet_length(e.body)) FROM tombstones t JOIN events e ON e.tenant_id = t.tenant_id AND e.sid = t.sid
+                    WHERE t.tenant_id = @tenant_id AND t.emptied_at IS NULL AND (e.xid, e.position) <= (u.xid, u.position)), 0)
+        - coalesce((SELECT sum(octet_length(b.body)) FROM tombstones t JOIN bodies b ON b.tenant_id = t.tenant_id AND b.sid = t.sid
+                    WHERE t.tenant_id = @tenant_id AND t.emptied_at IS NULL), 0))::bigint AS bytes
+FROM tenant_usage u WHERE u.tenant_id = @tenant_id;
