@@ -842,6 +842,7 @@ export interface SummarizationWish {
     waitMs?: number;
 }
 export interface SummarizerList {
+    spend?: TenantSpend;
     summarizers: SummarizerRow[];
 }
 export interface SummarizerRow {
@@ -895,6 +896,11 @@ export interface SummaryRow {
     /** Tokens by estimate. */
     tokens: number;
     tookMillis?: number;
+}
+export interface TenantSpend {
+    costMicros: number;
+    limitMicros?: number;
+    resetsAt: string;
 }
 export interface TranscriptCursor {
     /** Where the host goes on reading; null when nothing was synced yet. */

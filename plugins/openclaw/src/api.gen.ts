@@ -929,6 +929,7 @@ export interface SummarizationWish {
 }
 
 export interface SummarizerList {
+  spend?: TenantSpend;
   summarizers: SummarizerRow[];
 }
 
@@ -986,6 +987,12 @@ export interface SummaryRow {
   /** Tokens by estimate. */
   tokens: number;
   tookMillis?: number;
+}
+
+export interface TenantSpend {
+  costMicros: number;
+  limitMicros?: number;
+  resetsAt: string;
 }
 
 export interface TranscriptCursor {
