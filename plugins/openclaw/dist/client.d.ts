@@ -16,9 +16,16 @@ export declare class ProblemError extends Error {
  * twice in one process, and the classes of the two are not the same.
  */
 export declare function asProblem(error: unknown): ProblemError | undefined;
-/** The service did not answer: refused, cut off, too late, or known to be away. */
+/** The service did not answer: refused, cut off, too late, nonsense, or known to be away. */
 export declare class AwayError extends Error {
-    constructor(why: string);
+    /** Whether the next attempt might fare better. */
+    readonly passing: boolean;
+    /** Whether it was the deadline that ended it. */
+    readonly late: boolean;
+    constructor(why: string, how?: {
+        passing?: boolean;
+        late?: boolean;
+    });
 }
 export interface CallOptions<R extends Route> {
     /** Values of the path's placeholders besides `key`. */
@@ -32,6 +39,8 @@ export interface CallOptions<R extends Route> {
     probe?: boolean;
     /** Must not be sent twice. */
     once?: boolean;
+    /** The deadline is the rest of a longer one: that it ends says nothing about the service. */
+    rest?: boolean;
 }
 export interface ClientOptions {
     baseUrl: string;
@@ -39,6 +48,8 @@ export interface ClientOptions {
     breaker?: Breaker;
     fetch?: typeof fetch;
     random?: () => number;
+    /** Told how each call that went out ended, its retries done; not of aborted ones. */
+    observe?: (route: Route, error: Error | undefined) => void;
 }
 export declare class Client {
     #private;
@@ -50,5 +61,7 @@ export declare class Client {
      * AwayError where none came, and the signal's reason after an abort.
      */
     call<R extends Route>(route: R, key: string, options: CallOptions<R>): Promise<Answer<R>>;
+    /** Those of the routes that the node's own API document does not have. */
+    lacks(routes: readonly Route[], deadline: number): Promise<Route[]>;
 }
 export declare function message(error: unknown): string;

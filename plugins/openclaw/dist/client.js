@@ -27,13 +27,21 @@ export class ProblemError extends Error {
 export function asProblem(error) {
     return error instanceof Error && error.name === "ProblemError" ? error : undefined;
 }
-/** The service did not answer: refused, cut off, too late, or known to be away. */
+/** The service did not answer: refused, cut off, too late, nonsense, or known to be away. */
 export class AwayError extends Error {
-    constructor(why) {
+    /** Whether the next attempt might fare better. */
+    passing;
+    /** Whether it was the deadline that ended it. */
+    late;
+    constructor(why, how = {}) {
         super(`engined does not answer: ${why}`);
         this.name = "AwayError";
+        this.passing = how.passing ?? true;
+        this.late = how.late ?? false;
     }
 }
+/** The longest answer that is read, in bytes; a window is far below it. */
+const longestAnswer = 64 * 1024 * 1024;
 const retriable = new Set([408, 425, 429, 502, 503, 504]);
 const attempts = 3;
 export class Client {
@@ -42,12 +50,14 @@ export class Client {
     #headers;
     #fetch;
     #random;
+    #observe;
     constructor(options) {
         this.baseUrl = options.baseUrl;
         this.breaker = options.breaker ?? new Breaker();
         this.#headers = options.apiKey ? { authorization: `Bearer ${options.apiKey}` } : {};
         this.#fetch = options.fetch ?? fetch;
         this.#random = options.random ?? Math.random;
+        this.#observe = options.observe ?? (() => { });
     }
     /**
      * Makes a call. Rejects with a ProblemError for an answer that says no, an
@@ -61,27 +71,47 @@ export class Client {
             throw new AwayError(`it was away a moment ago (${this.breaker.state.reason})`);
         }
         const end = performance.now() + options.deadline;
+        let first;
         for (let attempt = 1;; attempt++) {
             try {
                 const answer = await this.#send(route, key, options, end - performance.now());
                 this.breaker.succeeded();
+                this.#observe(route, undefined);
                 return answer;
             }
-            catch (error) {
+            catch (thrown) {
                 options.signal?.throwIfAborted();
+                // A retry that runs out of time says less than what it was a retry of.
+                const error = first !== undefined && performance.now() >= end ? first : thrown;
+                first ??= thrown;
                 const pause = attempt < attempts && !options.once ? this.#pause(error, attempt) : undefined;
                 if (pause !== undefined && performance.now() + pause < end) {
                     await sleep(pause, options.signal);
                     continue;
                 }
+                if (options.rest && error instanceof AwayError && error.late)
+                    throw error;
                 // An answer that says no comes from a service that is there.
                 if (error instanceof ProblemError && !retriable.has(error.status))
                     this.breaker.succeeded();
                 else
                     this.breaker.failed(message(error));
+                this.#observe(route, error);
                 throw error;
             }
         }
+    }
+    /** Those of the routes that the node's own API document does not have. */
+    async lacks(routes, deadline) {
+        const response = await this.#fetch(new URL(`${this.baseUrl}/openapi.json`), { redirect: "error", signal: AbortSignal.timeout(deadline) });
+        const { paths } = JSON.parse(await textOf(response));
+        const has = (route) => {
+            const [method, path] = route.split(" ");
+            return Object.entries(paths).some(([p, methods]) => bare(p) === bare(path) && method.toLowerCase() in methods);
+        };
+        // Placeholders may be named anew.
+        const bare = (path) => path.replace(/\{\w+\}/g, "{}");
+        return routes.filter((route) => !has(route));
     }
     async #send(route, key, options, left) {
         const [method, template] = route.split(" ");
@@ -106,23 +136,30 @@ export class Client {
                 signal,
                 redirect: "error",
             });
-            text = await response.text();
+            text = await textOf(response);
         }
         catch (error) {
             if (options.signal?.aborted)
                 throw options.signal.reason;
+            if (error instanceof AwayError)
+                throw error;
             if (deadline.aborted)
-                throw new AwayError(`no answer within ${options.deadline} ms`);
+                throw new AwayError(`no answer within ${Math.round(options.deadline)} ms`, { late: true });
             throw new AwayError(reason(error));
         }
         if (!response.ok)
             throw problem(response, text);
+        let answer;
         try {
-            return JSON.parse(text);
+            answer = JSON.parse(text);
         }
         catch {
-            throw new AwayError("its answer is no JSON; is this URL a node's?");
+            throw new AwayError("its answer is no JSON; is baseUrl a node's?", { passing: false });
         }
+        if (answer === null || typeof answer !== "object" || Array.isArray(answer)) {
+            throw new AwayError("its answer is not what a node says; is baseUrl a node's?", { passing: false });
+        }
+        return answer;
     }
     /** How long to wait before another attempt; undefined where none would help. */
     #pause(error, attempt) {
@@ -132,9 +169,23 @@ export class Client {
             if (error.retryAfter !== undefined)
                 return error.retryAfter * 1_000;
         }
+        else if (error instanceof AwayError && !error.passing)
+            return undefined;
         const base = 100 * 2 ** (attempt - 1);
         return base / 2 + this.#random() * base;
     }
+}
+/** An answer's text; refused where it is longer than any that a node gives. */
+async function textOf(response) {
+    const chunks = [];
+    let size = 0;
+    for await (const chunk of response.body ?? []) {
+        size += chunk.byteLength;
+        if (size > longestAnswer)
+            throw new AwayError(`its answer is longer than ${longestAnswer} bytes`, { passing: false });
+        chunks.push(chunk);
+    }
+    return Buffer.concat(chunks).toString("utf8");
 }
 function problem(response, text) {
     let slug = "";
@@ -156,8 +207,17 @@ function reason(error) {
     while (cause instanceof Error && cause.cause !== undefined)
         cause = cause.cause;
     const code = cause?.code;
-    return code ? `${code}` : message(cause);
+    if (!code)
+        return message(cause);
+    return certificateFaults.has(code) ? `${code}: its certificate is not trusted; NODE_EXTRA_CA_CERTS names the file of a private authority` : code;
 }
+const certificateFaults = new Set([
+    "DEPTH_ZERO_SELF_SIGNED_CERT",
+    "SELF_SIGNED_CERT_IN_CHAIN",
+    "UNABLE_TO_GET_ISSUER_CERT",
+    "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+    "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+]);
 export function message(error) {
     return error instanceof Error ? error.message : String(error);
 }

@@ -1,5 +1,5 @@
 import type { CommandContext, PluginApi } from "./host.ts";
 import type { Service } from "./service.ts";
 export declare function registerCommand(api: PluginApi, service: Service): void;
-/** The status of a session in a few lines. */
+/** How a session stands: the answer first, then one fact a line. */
 export declare function status(service: Service, ctx: CommandContext): Promise<string>;

@@ -2,7 +2,7 @@
 // does it stand? `/engined doctor` tells why it might not be.
 import { asProblem, message } from "./client.js";
 import { doctor, render } from "./doctor.js";
-import { openTranscript } from "./transcript.js";
+import { openTranscript, pageLimits } from "./transcript.js";
 export function registerCommand(api, service) {
     api.registerCommand?.({
         name: "engined",
@@ -10,8 +10,11 @@ export function registerCommand(api, service) {
         acceptsArgs: true,
         handler: async (ctx) => {
             try {
-                if (ctx.args?.trim() === "doctor")
+                const args = ctx.args?.trim() ?? "";
+                if (args === "doctor")
                     return { text: render(await doctor(api, service, ctx.config)) };
+                if (args !== "")
+                    return { text: "engined: /engined tells how this session stands, /engined doctor checks the host and the node" };
                 return { text: await status(service, ctx) };
             }
             catch (error) {
@@ -20,63 +23,106 @@ export function registerCommand(api, service) {
         },
     });
 }
-/** The status of a session in a few lines. */
+/** How a session stands: the answer first, then one fact a line. */
 export async function status(service, ctx) {
     if (!ctx.sessionKey)
         return "engined: this chat has no session";
     const key = service.key(ctx.sessionKey, ctx.sessionId ?? "");
     const note = service.note(key);
-    const lines = [`engined · ${key} · gateway ${service.gatewayId}`];
-    const served = note.served;
-    if (!served)
-        lines.push("no window was asked for since this gateway started");
-    else if (served.by === "engined") {
-        lines.push(`served by engined ${ago(served.at)}: ${served.messages} messages, about ${served.tokens} tokens, epoch ${served.epoch}`);
-    }
-    else
-        lines.push(`NOT served by engined ${ago(served.at)}, but from the host's messages: ${served.why}`);
+    const lines = [verdict(note)];
     if (note.committed)
-        lines.push(`newest turn: ${note.committed.status} ${ago(note.committed.at)}`);
+        lines.push(`newest turn: ${turn(note.committed)}`);
     try {
-        const row = await service.client.call("GET /v1/sessions/{key}", key, { deadline: service.config.deadlines.other, probe: true });
-        lines.push(`node ${service.config.baseUrl}: head ${row.head}, epoch ${row.epoch}, ${row.tokens} tokens, ${row.compactions} compactions, ` +
-            `${row.debt > 0 ? `compaction owed (${row.debt} tokens)` : "no compaction owed"}`);
-        lines.push(await lag(service, key, ctx).catch((error) => `lag: ${message(error)}`));
+        lines.push(...(await atNode(service, key)));
+        lines.push(`transcript: ${await lag(service, key, ctx).catch(message)}`);
     }
     catch (error) {
-        lines.push(asProblem(error)?.status === 404 ? "the node does not know this session yet" : `node ${service.config.baseUrl}: ${message(error)}`);
+        lines.push(`node: ${service.config.baseUrl}: ${message(error)}`);
     }
     const owed = service.pending.get(key);
     if (owed)
-        lines.push(`still to be told: ${owed.kind}`);
-    const breaker = service.client.breaker.state;
-    if (breaker.open)
-        lines.push(`the node was away ${ago(breaker.since)}: ${breaker.reason}`);
+        lines.push(`still to be told to the node: ${owed.kind === "erase" ? "the deletion" : "the reset"} of this session`);
+    for (const { why, since } of service.troubles.list())
+        lines.push(`! ${why} (since ${ago(since)})`);
+    lines.push(`session ${key} · gateway ${service.gatewayId}`);
     return lines.join("\n");
+}
+function verdict({ served, committed }) {
+    if (!served)
+        return "engined was not asked for a window since this gateway started; after the next turn this says more, /engined doctor says why not";
+    // While a turn waits in the host's outbox, the host gives the next ones to its own engine.
+    if (committed?.status === "waiting" && committed.at > served.at) {
+        return "✗ NOT served by engined: the node has not taken the newest turn; until it does, the host uses its own engine";
+    }
+    if (served.by === "host")
+        return `✗ NOT served by engined, but from the host's messages, ${ago(served.at)}: ${served.why}`;
+    if (served.by === "kept")
+        return `✗ NOT served by engined, but from its window before and what came since, ${ago(served.at)}: ${served.why}`;
+    return `✓ served by engined ${ago(served.at)}: ${count(served.messages, "message")}, about ${number(served.tokens ?? 0)} tokens, epoch ${served.epoch}`;
+}
+function turn({ status, why, at }) {
+    switch (status) {
+        case "committed":
+            return `stored ${ago(at)}`;
+        case "duplicate":
+            return `stored already, ${ago(at)}`;
+        case "refused":
+            return `refused for ever and left out, ${ago(at)}: ${why}`;
+        case "waiting":
+            return `not stored, the host tries again: ${why}`;
+        case "left":
+            return `not stored, the next turn's sync brings it: ${why}`;
+    }
+}
+async function atNode(service, key) {
+    const { client, config } = service;
+    try {
+        const row = await client.call("GET /v1/sessions/{key}", key, { deadline: config.deadlines.other, probe: true });
+        return [
+            `node: ${config.baseUrl}, head ${row.head}, epoch ${row.epoch}`,
+            `history: ${number(row.tokens)} tokens, ${count(row.compactions, "compaction")}, ${row.debt > 0 ? `compaction owed (${number(row.debt)} tokens)` : "no compaction owed"}`,
+        ];
+    }
+    catch (error) {
+        if (asProblem(error)?.status !== 404)
+            throw error;
+        return [`node: ${config.baseUrl}, which does not know this session yet`];
+    }
 }
 /** How many entries of the host's transcript the service has not been shown. */
 async function lag(service, key, ctx) {
     const sessionId = ctx.sessionTarget?.sessionId ?? ctx.sessionId;
     if (!sessionId)
-        return "lag: unknown here";
-    const params = { sessionId, sessionKey: ctx.sessionKey, sessionTarget: ctx.sessionTarget ?? { agentId: ctx.agentId, sessionId, sessionKey: ctx.sessionKey } };
+        return "not known here";
+    const { sessionFile } = service.note(key);
+    const params = { sessionId, sessionKey: ctx.sessionKey, sessionFile, sessionTarget: ctx.sessionTarget ?? { agentId: ctx.agentId, sessionId, sessionKey: ctx.sessionKey } };
     const reader = await openTranscript(params).catch(() => undefined);
     if (!reader)
-        return "lag: the host does not show its transcript here";
+        return "the host does not show it here";
     const { cursor } = await service.client.call("GET /v1/sessions/{key}/transcript", key, {
         query: { sessionId, gatewayId: service.gatewayId },
         deadline: service.config.deadlines.other,
         probe: true,
     });
-    const page = await reader.read(cursor || null);
+    const page = await reader.read(cursor || null, pageLimits);
     if (page === "restart")
-        return "lag: the transcript is synced anew with the next turn";
+        return "synced anew with the next turn";
     if (page === "later")
-        return "lag: the host cannot show its transcript now";
+        return "the host cannot show it now";
+    if (page.entries.length === 0)
+        return "all of it is at the node";
     // The newest turn comes by commit; its entries are linked with the next sync.
-    return `lag: ${page.more ? "more than " : ""}${page.entries.length} transcript entries go with the next turn's sync`;
+    return `${page.more ? "more than " : ""}${page.entries.length === 1 ? "1 entry goes" : `${page.entries.length} entries go`} with the next turn's sync`;
+}
+function number(n) {
+    return n.toLocaleString("en-US");
+}
+function count(n, what) {
+    return `${number(n)} ${what}${n === 1 ? "" : "s"}`;
 }
 function ago(at) {
     const seconds = Math.round((Date.now() - at) / 1_000);
-    return seconds < 90 ? `${seconds} s ago` : `${Math.round(seconds / 60)} min ago`;
+    if (seconds < 90)
+        return `${seconds} s ago`;
+    return seconds < 5_400 ? `${Math.round(seconds / 60)} min ago` : `${Math.round(seconds / 3_600)} h ago`;
 }

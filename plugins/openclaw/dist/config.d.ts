@@ -4,6 +4,8 @@ export interface Deadlines {
     sync: number;
     commit: number;
     compact: number;
+    /** For what is left of a long sync after a turn; the next turn may have to wait for it. */
+    maintain: number;
     other: number;
     /** All that may be added to one turn, compactions aside. */
     turn: number;

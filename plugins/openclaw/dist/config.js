@@ -5,7 +5,7 @@ export const defaults = {
     keyPrefix: "",
     reserveTokens: 20_000,
     toolScope: "session",
-    deadlines: { assemble: 2_000, sync: 3_000, commit: 5_000, compact: 150_000, other: 3_000, turn: 10_000 },
+    deadlines: { assemble: 2_000, sync: 3_000, commit: 5_000, compact: 150_000, maintain: 5_000, other: 3_000, turn: 10_000 },
 };
 /** Reads what the user wrote; `complain` is told what was not taken. */
 export function readConfig(raw, complain) {

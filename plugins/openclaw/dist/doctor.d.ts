@@ -1,4 +1,5 @@
 import type { PluginApi } from "./host.ts";
+import type { Route } from "./routes.ts";
 import type { Service } from "./service.ts";
 export interface Check {
     ok: boolean;
@@ -7,6 +8,8 @@ export interface Check {
 }
 /** Versions that the end-to-end tests run against. */
 export declare const testedHosts: string[];
+/** Every route that this plugin calls. */
+export declare const routesCalled: readonly Route[];
 /** Whether a host hands out the model's whole window as budget and has no durable turns. */
 export declare function isOlderHost(version: string | undefined): boolean;
 /** What the host's configuration says about using the engine. */

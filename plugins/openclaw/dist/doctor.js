@@ -1,9 +1,32 @@
 // Why would this host not use the engine? The host falls back to its own engine
 // without a word in many cases; this names them, with the fix.
-import { message } from "./client.js";
+import { asProblem, message } from "./client.js";
 import { loadSDK } from "./transcript.js";
 /** Versions that the end-to-end tests run against. */
 export const testedHosts = ["2026.9.6", "2026.6.11"];
+/** Every route that this plugin calls. */
+export const routesCalled = [
+    "DELETE /v1/sessions/{key}",
+    "GET /v1/engines",
+    "GET /v1/search",
+    "GET /v1/sessions/{key}",
+    "GET /v1/sessions/{key}/events",
+    "GET /v1/sessions/{key}/summaries",
+    "GET /v1/sessions/{key}/summaries/{id}",
+    "GET /v1/sessions/{key}/summaries/{id}/sources",
+    "GET /v1/sessions/{key}/transcript",
+    "POST /v1/sessions/{key}/after-turn",
+    "POST /v1/sessions/{key}/assemble",
+    "POST /v1/sessions/{key}/commit-turn",
+    "POST /v1/sessions/{key}/compact",
+    "POST /v1/sessions/{key}/ingest-batch",
+    "POST /v1/sessions/{key}/maintain",
+    "POST /v1/sessions/{key}/reset",
+    "POST /v1/sessions/{key}/subagents",
+    "POST /v1/sessions/{key}/subagents/{child}/ended",
+    "POST /v1/sessions/{key}/subagents/{child}/rollback",
+    "POST /v1/sessions/{key}/transcript",
+];
 /** Whether a host hands out the model's whole window as budget and has no durable turns. */
 export function isOlderHost(version) {
     const [year, month] = (version ?? "").split(".").map(Number);
@@ -37,7 +60,7 @@ export async function doctor(api, service, config) {
     const version = api.runtime?.version;
     checks.push(version && testedHosts.includes(version)
         ? { ok: true, text: `host ${version} is one that is tested` }
-        : { ok: true, text: `host ${version ?? "of unknown version"} is not among the tested ones (${testedHosts.join(", ")})` });
+        : { ok: true, text: `host ${version ?? "of unknown version"} is none of those that are tested (${testedHosts.join(", ")}): it may work` });
     if (isOlderHost(version)) {
         checks.push({ ok: true, text: "this host has no durable turns: turns are told after they end, from its transcript files" });
     }
@@ -52,25 +75,47 @@ export async function doctor(api, service, config) {
             });
     }
     checks.push({ ok: true, text: `gateway id ${service.gatewayId}${service.config.gatewayId ? " (configured)" : " (kept in the state directory)"}` });
-    checks.push(await serviceCheck(service));
+    checks.push(...(await nodeChecks(service)));
     return checks;
 }
-async function serviceCheck(service) {
+/** Whether the node answers, takes the key for reading and for writing, and has all routes that the plugin calls. */
+async function nodeChecks(service) {
     const { client, config } = service;
+    const node = `node ${config.baseUrl}`;
+    const call = { deadline: config.deadlines.other, probe: true };
+    const checks = [];
     try {
-        const { engines } = await client.call("GET /v1/engines", "", { deadline: config.deadlines.other, probe: true });
-        const set = (engines ?? []).filter((e) => e.quarantine).map((e) => e.id);
-        if (set.length > 0) {
-            return {
-                ok: false,
-                text: `node ${config.baseUrl} answers, but has set aside: ${set.join(", ")}`,
-                fix: `engined engines clear ${set[0]}`,
-            };
-        }
-        return { ok: true, text: `node ${config.baseUrl} answers` };
+        const { engines } = await client.call("GET /v1/engines", "", call);
+        const aside = (engines ?? []).filter((e) => e.quarantine).map((e) => e.id);
+        checks.push(aside.length > 0
+            ? { ok: false, text: `${node} answers, but has set aside: ${aside.join(", ")}`, fix: `engined engines clear ${aside[0]}` }
+            : { ok: true, text: `${node} answers` });
+        // The end of a child that never was changes nothing; whoever may tell it may write.
+        const path = { child: "engined:doctor" };
+        await client.call("POST /v1/sessions/{key}/subagents/{child}/ended", path.child, { ...call, path, body: { reason: "completed" } });
+        checks.push({ ok: true, text: config.apiKey ? "the API key may read and write" : "the node asks for no API key" });
     }
     catch (error) {
-        return { ok: false, text: `node ${config.baseUrl}: ${message(error)}`, fix: "start it, or correct baseUrl and apiKey" };
+        checks.push({ ok: false, text: `${node}: ${message(error)}`, fix: fixOf(error) });
+        return checks;
+    }
+    const lacks = await client.lacks(routesCalled, call.deadline).catch(() => undefined);
+    if (lacks === undefined)
+        checks.push({ ok: true, text: `${node} does not show its API: not compared` });
+    else if (lacks.length === 0)
+        checks.push({ ok: true, text: "the node has all that this plugin calls" });
+    else
+        checks.push({ ok: false, text: `the node is older than this plugin and lacks ${lacks.join(", ")}`, fix: "upgrade the node" });
+    return checks;
+}
+function fixOf(error) {
+    switch (asProblem(error)?.status) {
+        case 401:
+            return "set apiKey to a valid key: engined keys create --tenant NAME --scope gateway";
+        case 403:
+            return "the key needs the scope gateway: engined keys create --tenant NAME --scope gateway";
+        default:
+            return "start it, or correct baseUrl";
     }
 }
 export function render(checks) {

@@ -74,6 +74,11 @@ export interface CompactResult {
         details?: unknown;
     };
 }
+export interface BootstrapResult {
+    bootstrapped: boolean;
+    importedMessages: number;
+    reason?: string;
+}
 export interface MaintainResult {
     changed: boolean;
     bytesFreed: number;
@@ -98,6 +103,7 @@ export type RawDelta = {
         event: unknown;
         seq: number;
     }[];
+    requiredBytes?: number;
 } | {
     kind: "reset";
     cursor?: string;

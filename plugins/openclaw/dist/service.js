@@ -2,9 +2,11 @@
 // session. The host makes an instance per turn and loads this module twice per
 // process, so all of it hangs on one global symbol.
 import { Client, asProblem, message } from "./client.js";
+import { Troubles } from "./troubles.js";
 import { keptGatewayId } from "./identity.js";
 import { Pending } from "./pending.js";
 import { version } from "./version.js";
+import { Windows } from "./windows.js";
 const notesKept = 2_000;
 export class Service {
     config;
@@ -12,11 +14,14 @@ export class Service {
     gatewayId;
     pending;
     log;
+    troubles;
+    windows = new Windows();
     #notes = new Map();
     constructor(config, dir, log) {
         this.config = config;
         this.log = log;
-        this.client = new Client({ baseUrl: config.baseUrl, apiKey: config.apiKey });
+        this.troubles = new Troubles(log);
+        this.client = new Client({ baseUrl: config.baseUrl, apiKey: config.apiKey, observe: (route, error) => this.#observe(route, error) });
         let kept = dir;
         let id = config.gatewayId;
         try {
@@ -30,6 +35,30 @@ export class Service {
         }
         this.gatewayId = id;
         this.pending = new Pending(kept);
+    }
+    /** Says what is wrong with the node, for all sessions at once; what is wrong with one request is its caller's to say. */
+    #observe(route, error) {
+        const node = `the node at ${this.config.baseUrl}`;
+        const problem = asProblem(error);
+        if (error && !problem) {
+            this.troubles.begin("away", `${node}: ${message(error)}; until it does, sessions are served from the host's own messages`);
+            return;
+        }
+        this.troubles.end("away", `${node} answers again`);
+        switch (problem?.status) {
+            case 401:
+                this.troubles.begin("key", `${node} does not take the API key (${message(problem)}): set apiKey to one that \`engined keys list\` shows as valid`);
+                return;
+            case 403:
+                this.troubles.begin(route, `${node} refuses ${route} (${message(problem)}): the API key needs the scope gateway`);
+                return;
+            case undefined:
+                this.troubles.end("key", `${node} takes the API key`);
+                this.troubles.end(route, `${node} answers ${route} again`);
+                return;
+        }
+        if (problem.status >= 500 || problem.status === 429)
+            this.troubles.begin(route, `${node} fails at ${route}: ${message(problem)}`);
     }
     /** The service's key of a host session. */
     key(sessionKey, sessionId) {
@@ -50,6 +79,8 @@ export class Service {
     }
     forget(key) {
         this.#notes.delete(key);
+        this.troubles.forget(key);
+        this.windows.forget(key);
     }
     /** Tells the service of a reset or delete, now or before the session's next window. */
     async step(key, step) {

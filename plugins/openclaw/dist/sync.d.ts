@@ -14,8 +14,7 @@ export interface SyncOptions {
     signal?: AbortSignal;
     probe?: boolean;
     reader?: Reader;
-    /** Nothing from the page on that holds this entry is sent. */
-    stopAt?: string;
+    now?: () => number;
 }
 /** Sends what the service does not have. Rejects only after an abort. */
 export declare function sync(service: Service, key: string, params: SessionParams, options: SyncOptions): Promise<SyncResult>;

@@ -10,8 +10,14 @@ export interface Reader {
      * The page behind a cursor; null asks for the beginning. Answers "restart"
      * where the cursor no longer fits, "later" where nothing can be read now.
      */
-    read(cursor: string | null): Promise<Page | "restart" | "later">;
+    read(cursor: string | null, limits: PageLimits): Promise<Page | "restart" | "later">;
 }
+/** A page holds no more than this, but always one entry where there is one. */
+export interface PageLimits {
+    events: number;
+    bytes: number;
+}
+export declare const pageLimits: PageLimits;
 /** What this plugin uses of `openclaw/plugin-sdk/session-transcript-runtime`. */
 export interface TranscriptSDK {
     readSessionTranscriptRawDelta?(params: Record<string, unknown>): Promise<RawDelta>;
@@ -20,14 +26,13 @@ export interface TranscriptSDK {
 export declare function loadSDK(): Promise<TranscriptSDK | undefined>;
 /** A reader of the transcript that a call is about; undefined where there is none. */
 export declare function openTranscript(params: SessionParams, sdk?: () => Promise<TranscriptSDK | undefined>): Promise<Reader | undefined>;
-/**
- * Reads a transcript file. Its cursor says how many entries were read and which
- * was the last, so that a file that was rewritten is read from the beginning.
- */
-export declare function fileReader(path: string): Reader;
 export interface MessageEntry {
     id: string;
     message: Record<string, unknown>;
 }
-/** The transcript's message entries from one message to another; undefined where one is missing. */
-export declare function entriesOf(reader: Reader, first: Record<string, unknown> | undefined, last: Record<string, unknown> | undefined): Promise<MessageEntry[] | undefined>;
+/**
+ * The message entries of the turn that ends with this message: from the user's
+ * message before it on; undefined where it is not there. By its end alone: what
+ * the host keeps of an internal turn's prompt is another message than it was.
+ */
+export declare function entriesOfTurn(reader: Reader, last: Record<string, unknown>): Promise<MessageEntry[] | undefined>;

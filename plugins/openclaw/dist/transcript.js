@@ -1,6 +1,6 @@
 // Reading the host's transcript: 2026.9.6 pages its database by cursor, 2026.6.11
-// has a JSONL file that is read whole. Both answer raw entries, with resets,
-// leaf moves and compactions among them.
+// has a JSONL file. Both answer raw entries, with resets, leaf moves and
+// compactions among them.
 var __rewriteRelativeImportExtension = (this && this.__rewriteRelativeImportExtension) || function (path, preserveJsx) {
     if (typeof path === "string" && /^\.\.?\//.test(path)) {
         return path.replace(/\.(tsx)$|((?:\.d)?)((?:\.[^./]+?)?)\.([cm]?)ts$/i, function (m, tsx, d, ext, cm) {
@@ -9,10 +9,9 @@ var __rewriteRelativeImportExtension = (this && this.__rewriteRelativeImportExte
     }
     return path;
 };
-import { readFile } from "node:fs/promises";
 import { isAbsolute } from "node:path";
-const pageEvents = 500;
-const pageBytes = 4 * 1024 * 1024;
+import { fileReader } from "./transcriptfile.js";
+export const pageLimits = { events: 500, bytes: 4 * 1024 * 1024 };
 /** Loads the host's SDK; undefined where this host has none of it. */
 export async function loadSDK() {
     try {
@@ -43,81 +42,42 @@ export async function openTranscript(params, sdk = loadSDK) {
         ...(target.threadId ? { threadId: target.threadId } : {}),
     };
     return {
-        async read(cursor) {
-            const delta = await read({
-                ...base,
-                ...(cursor ? { cursor } : {}),
-                maxEvents: pageEvents,
-                maxBytes: pageBytes,
-            });
+        async read(cursor, limits) {
+            const from = cursor ? { ...base, cursor } : base;
+            let delta = await read({ ...from, maxEvents: limits.events, maxBytes: limits.bytes });
+            // One entry is longer than a page: the host says how long.
+            if (delta.kind === "page" && delta.events.length === 0 && delta.hasMore && delta.requiredBytes) {
+                delta = await read({ ...from, maxEvents: 1, maxBytes: delta.requiredBytes });
+            }
             if (delta.kind === "reset")
                 return "restart";
-            if (delta.kind !== "page")
+            if (delta.kind !== "page" || (delta.hasMore && delta.events.length === 0))
                 return "later";
             return { entries: delta.events.map((e) => e.event), cursor: delta.cursor, more: delta.hasMore };
         },
     };
 }
-const fileCursor = /^jsonl:(\d+):(.*)$/;
 /**
- * Reads a transcript file. Its cursor says how many entries were read and which
- * was the last, so that a file that was rewritten is read from the beginning.
+ * The message entries of the turn that ends with this message: from the user's
+ * message before it on; undefined where it is not there. By its end alone: what
+ * the host keeps of an internal turn's prompt is another message than it was.
  */
-export function fileReader(path) {
-    return {
-        async read(cursor) {
-            let text;
-            try {
-                text = await readFile(path, "utf8");
-            }
-            catch {
-                return "later";
-            }
-            const all = [];
-            for (const line of text.split("\n")) {
-                if (line.trim() === "")
-                    continue;
-                try {
-                    all.push(JSON.parse(line));
-                }
-                catch {
-                    // A line that is being written, or was cut off by a crash.
-                }
-            }
-            let from = 0;
-            if (cursor !== null) {
-                const at = fileCursor.exec(cursor);
-                from = at ? Number(at[1]) : -1;
-                if (from < 0 || from > all.length || (from > 0 && (all[from - 1]?.id ?? "") !== at[2]))
-                    return "restart";
-            }
-            const entries = all.slice(from, from + pageEvents);
-            const end = from + entries.length;
-            return { entries, cursor: `jsonl:${end}:${all[end - 1]?.id ?? ""}`, more: end < all.length };
-        },
-    };
-}
-/** The transcript's message entries from one message to another; undefined where one is missing. */
-export async function entriesOf(reader, first, last) {
-    if (!first || !last)
-        return undefined;
+export async function entriesOfTurn(reader, last) {
     const range = [];
-    const is = (entry, message) => entry.message.role === message.role && typeof message.timestamp === "number" && entry.message.timestamp === message.timestamp;
     for (let cursor = null;;) {
-        const page = await reader.read(cursor);
+        const page = await reader.read(cursor, pageLimits);
         if (typeof page === "string")
             return undefined;
         for (const raw of page.entries) {
             if (raw?.type !== "message" || !raw.id || !raw.message)
                 continue;
-            const entry = raw;
-            if (is(entry, first))
+            const { role, timestamp } = raw.message;
+            if (role === "user")
                 range.length = 0;
-            else if (range.length === 0)
-                continue;
-            range.push(entry);
-            if (is(entry, last))
-                return range;
+            range.push(raw);
+            if (role === last.role && typeof timestamp === "number" && timestamp === last.timestamp) {
+                return range[0].message.role === "user" ? range : undefined;
+            }
         }
         if (!page.more)
             return undefined;

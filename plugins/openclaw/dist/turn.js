@@ -1,40 +1,43 @@
-// The time one turn may lose to the service. The host has no deadline on most
-// calls, so an engine instance, which lives for one logical turn, keeps count.
-/** What is left of a turn's time; waits that overlap count once. */
-export class TurnClock {
-    #spent = 0;
-    #running = 0;
-    #start = 0;
-    #called = false;
-    #total;
-    #kept;
-    #now;
-    /** `kept` of `total` ms are for the commit alone: a turn must be stored. */
-    constructor(total, kept, now = () => performance.now()) {
-        this.#total = total;
-        this.#kept = Math.min(kept, total);
-        this.#now = now;
+// What one engine instance knows. The host makes an instance per logical turn, so
+// this is a turn's memory: its time, its budgets, where its messages begin.
+import { Budget } from "./budget.js";
+import { TurnClock } from "./clock.js";
+import { seams as hostSeams } from "./seams.js";
+export class Turn {
+    service;
+    seams;
+    clock;
+    budget;
+    /** When it began, in ms since the epoch. */
+    begun = Date.now();
+    /** Whether the host had a transcript to sync. */
+    bootstrapped = false;
+    /** Where the running turn begins in the messages of a host without a fence. */
+    start;
+    /** The plugin's own tools that the model has. */
+    tools;
+    #waitCounted = false;
+    /** `wholeWindow`: this host's budgets are the model's whole window. */
+    constructor(service, wholeWindow, seams = hostSeams) {
+        const { deadlines, reserveTokens } = service.config;
+        this.service = service;
+        this.seams = seams;
+        this.clock = new TurnClock(deadlines.turn, deadlines.commit);
+        this.budget = new Budget(wholeWindow, reserveTokens);
     }
-    /** The deadline for a call that would like to wait `wish` ms; ≤ 0: none is left. */
-    deadline(wish, forCommit = false) {
-        const left = this.#total - this.#spent - (forCommit ? 0 : this.#kept);
-        return Math.min(wish, Math.floor(left));
+    /** The service's key of the session that a call is about. */
+    key(params) {
+        const key = this.service.key(params.sessionKey, params.sessionId ?? "");
+        this.#countWait(key);
+        return key;
     }
-    /** True once: the first call of a turn is a probe. */
-    first() {
-        const first = !this.#called;
-        this.#called = true;
-        return first;
-    }
-    async measure(work) {
-        if (this.#running++ === 0)
-            this.#start = this.#now();
-        try {
-            return await work();
-        }
-        finally {
-            if (--this.#running === 0)
-                this.#spent += this.#now() - this.#start;
-        }
+    /** The host has a turn wait for the maintenance of the one before: that time is this plugin's doing too. */
+    #countWait(key) {
+        if (this.#waitCounted)
+            return;
+        this.#waitCounted = true;
+        const { maintained } = this.service.note(key);
+        if (maintained && maintained > this.begun)
+            this.clock.charge(maintained - this.begun);
     }
 }

@@ -13,4 +13,6 @@ export declare function ownTools(available: Iterable<string> | undefined): strin
  * entries whatever a plugin put there.
  */
 export declare function entry(raw: unknown): unknown;
+/** Where an entry stands in the tree, without what it says. */
+export declare function place(raw: unknown): unknown;
 export {};

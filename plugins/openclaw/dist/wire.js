@@ -95,3 +95,7 @@ export function entry(raw) {
         return raw;
     return pick(raw, type === "session" ? [...frame, "version"] : type === "custom" ? [...frame, "customType"] : frame);
 }
+/** Where an entry stands in the tree, without what it says. */
+export function place(raw) {
+    return { ...pick(raw, frame), type: "custom", customType: "engined.refused" };
+}

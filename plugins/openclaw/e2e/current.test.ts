@@ -92,7 +92,7 @@ stage.scenario("the agent finds what it no longer sees", async () => {
 
 stage.scenario("two gateways on one session: each sees the other's turns, verbatim and once", async () => {
   const key = stage.key();
-  const other = await stage.newGateway("b", service.url).start();
+  const other = await stage.second();
   const { gateway } = stage;
   assert.notEqual(gateway.gatewayId(), other.gatewayId());
   const replies = [await gateway.turn(key, 'shared 1 TOOL:exec:{"command":"echo by-a"}:END')];
@@ -120,5 +120,4 @@ stage.scenario("two gateways on one session: each sees the other's turns, verbat
   await gateway.turn(key, "shared 9 on a");
   assert.ok(dialogue(model.saw("shared 9 on a")).includes("user: shared 8 on b"), "the transcript's reset entry does not cut again");
   assertValid(stage);
-  await other.stop();
 });

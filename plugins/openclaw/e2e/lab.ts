@@ -1,10 +1,11 @@
 // What the end-to-end tests run on: the real service (`engined dev`), the real
 // hosts from the cache folder, a mock model, all on loopback.
 
-import { spawn, type ChildProcess } from "node:child_process";
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { createWriteStream, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
+import * as tls from "node:tls";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { textOf, type ModelRequest, type Provider } from "./mock.ts";
 
@@ -13,6 +14,7 @@ export const cache = process.env.ENGINED_OPENCLAW_CACHE ?? join(root, ".tmp/open
 export type Version = "2026.9.6" | "2026.6.11";
 
 const plugin = join(root, "plugins/openclaw");
+const binary = join(root, "bin/engined");
 const patience = 240_000;
 
 export async function freePort(): Promise<number> {
@@ -102,28 +104,60 @@ class Process {
   }
 }
 
-/** The service with a database of its own. */
+/** API keys of the tests' tenant, by scope. */
+export const keys = { gateway: "e2e-gateway-key", analyst: "e2e-analyst-key", admin: "e2e-admin-key" };
+
+/** A certificate of our own for 127.0.0.1; undefined where nothing here can make one. */
+function certificate(dir: string): { cert: string; key: string } | undefined {
+  const [cert, key] = [join(dir, "cert.pem"), join(dir, "key.pem")];
+  const args = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
+  try {
+    execFileSync("openssl", [...args, "-subj", "/CN=engined-e2e", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert], { stdio: "ignore" });
+  } catch {
+    return undefined;
+  }
+  tls.setDefaultCACertificates([...tls.getCACertificates("default"), readFileSync(cert, "utf8")]);
+  return { cert, key };
+}
+
+/** The service with a database of its own. It demands API keys, and TLS where openssl is here. */
 export class Service extends Process {
   url = "";
+  /** The file of the authority that signed its certificate. */
+  ca: string | undefined;
+  #dir = "";
+  #args: string[] = [];
 
   async start(dir: string): Promise<void> {
-    const binary = join(root, "bin/engined");
     if (!existsSync(binary)) throw new Error("bin/engined is missing: run make build");
     const port = await freePort();
-    this.url = `http://127.0.0.1:${port}`;
-    this.launch(binary, ["dev", "--listen", `127.0.0.1:${port}`, "--data", join(dir, "data")], {
-      cwd: dir,
-      env: process.env,
-      logFile: join(dir, "engined.log"),
-    });
+    const pair = certificate(dir);
+    this.ca = pair?.cert;
+    this.url = `${pair ? "https" : "http"}://127.0.0.1:${port}`;
+    this.#dir = dir;
+    const all = Object.entries(keys).map(([scope, token]) => `${token}=e2e=${scope}`);
+    this.#args = ["dev", "--listen", `127.0.0.1:${port}`, "--data", join(dir, "data"), "--keys", all.join(",")];
+    if (pair) this.#args.push("--tls-cert", pair.cert, "--tls-key", pair.key);
+    await this.again();
+  }
+
+  /** Starts it, also after it was killed: at the same port, with the same data. */
+  async again(): Promise<void> {
+    this.launch(binary, this.#args, { cwd: this.#dir, env: process.env, logFile: join(this.#dir, "engined.log") });
     await until("engined is ready", async () => {
       if (!this.alive) throw new Error(`engined ended:\n${this.log.slice(-2_000)}`);
       return (await fetch(`${this.url}/readyz`).catch(() => undefined))?.ok;
     });
   }
 
-  async get<T = any>(path: string): Promise<T> {
-    const answer = await fetch(this.url + path);
+  /** An API key that expires, as `engined keys create` makes it. */
+  createKey(scope: string, expires: string): string {
+    const args = ["keys", "create", "--data", join(this.#dir, "data"), "--tenant", "e2e", "--scope", scope, "--expires", expires];
+    return execFileSync(binary, args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
+  }
+
+  async get<T = any>(path: string, key = keys.admin): Promise<T> {
+    const answer = await fetch(this.url + path, { headers: { authorization: `Bearer ${key}` } });
     if (!answer.ok) throw new Error(`GET ${path}: ${answer.status} ${await answer.text()}`);
     return (await answer.json()) as T;
   }
@@ -153,7 +187,7 @@ export class Service extends Process {
   async window(key: string, tokenBudget = 100_000): Promise<any[]> {
     const answer = await fetch(`${this.url}/v1/sessions/${encodeURIComponent(key)}/assemble`, {
       method: "POST",
-      headers: { "content-type": "application/json" },
+      headers: { "content-type": "application/json", authorization: `Bearer ${keys.admin}` },
       body: JSON.stringify({ tokenBudget }),
     });
     return ((await answer.json()) as { messages: any[] }).messages;
@@ -173,7 +207,8 @@ export interface GatewayOptions {
   /** Where the plugin finds the service. */
   service: string;
   settings?: Record<string, unknown>;
-  tools?: boolean;
+  /** The file of an authority that it trusts beside the usual ones. */
+  ca?: string;
 }
 
 interface Frame {
@@ -209,7 +244,7 @@ export class Gateway extends Process {
     const config = {
       agents: {
         defaults: { workspace: join(dir, "ws"), model: { primary: "mock/mock-1" }, skipBootstrap: true, heartbeat: { every: "4h" } },
-        list: [{ id: "main", default: true }, { id: "small", model: "mock/mock-small" }],
+        list: [{ id: "main", default: true, subagents: { allowAgents: ["*"] } }, { id: "small", model: "mock/mock-small" }],
       },
       models: {
         mode: "replace",
@@ -220,7 +255,7 @@ export class Gateway extends Process {
         allow: ["engined"],
         load: { paths: [plugin] },
         slots: { contextEngine: "engined", memory: "none" },
-        entries: { engined: { enabled: true, config: { baseUrl: service, ...settings } } },
+        entries: { engined: { enabled: true, config: { baseUrl: service, apiKey: keys.gateway, ...settings } } },
       },
       update: { checkOnStart: false },
       gateway: { mode: "local", port: this.#port, bind: "loopback", auth: { mode: "token", token: "t0ken" } },
@@ -245,6 +280,7 @@ export class Gateway extends Process {
         HTTPS_PROXY: process.env.HTTPS_PROXY,
         NO_PROXY: process.env.NO_PROXY,
         NODE_COMPILE_CACHE: join(cache, "compile"),
+        ...(this.options.ca ? { NODE_EXTRA_CA_CERTS: this.options.ca } : {}),
         OPENCLAW_STATE_DIR: join(dir, "state"),
         OPENCLAW_CONFIG_PATH: join(dir, "openclaw.json"),
         OPENCLAW_NO_ONBOARD: "1",
@@ -311,6 +347,11 @@ export class Gateway extends Process {
   async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
     this.#client?.stop();
     await this.end(signal);
+  }
+
+  /** Lines of its log that hold a text. */
+  lines(text: string): string[] {
+    return this.log.split("\n").filter((line) => line.includes(text));
   }
 
   /** The id that the plugin made for this gateway. */

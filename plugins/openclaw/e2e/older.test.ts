@@ -13,7 +13,7 @@ common(stage);
 
 stage.scenario("two gateways on one session: each sees the other's turns, verbatim and once", async () => {
   const key = stage.key();
-  const other = await stage.newGateway("b", service.url).start();
+  const other = await stage.second();
   await stage.gateway.turn(key, 'shared 1 TOOL:exec:{"command":"echo by-a"}:END');
   await other.turn(key, "shared 2 on b");
   assert.ok(model.saw("shared 2 on b")!.messages.some((m) => m.role === "tool" && textOf(m).includes("by-a")));
@@ -23,5 +23,4 @@ stage.scenario("two gateways on one session: each sees the other's turns, verbat
   assert.equal(new Set(said).size, said.length, "nothing twice");
   assert.equal(said.length, 6);
   assertValid(stage);
-  await other.stop();
 });

@@ -1,7 +1,8 @@
 // A proxy on loopback between a gateway and the service: what is slow, broken or
 // away is made here, call by call, so that one service serves all scenarios.
 
-import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, request as plain, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { request as secure } from "node:https";
 import type { AddressInfo } from "node:net";
 
 export interface Call {
@@ -21,6 +22,10 @@ export type Fate =
   /** The call is carried out, but its answer never comes. */
   | "swallow"
   | { status: number }
+  /** Passed on, but with another API key. */
+  | { apiKey: string }
+  /** Answered with 200 and this instead. */
+  | { body: string }
   | { delay: number };
 
 export class Proxy {
@@ -81,8 +86,17 @@ export class Proxy {
       this.#tell(call);
       return;
     }
+    if (typeof fate === "object" && "body" in fate) {
+      call.status = 200;
+      res.writeHead(200, { "content-type": "text/html" }).end(fate.body);
+      this.#tell(call);
+      return;
+    }
+    const headers = { ...req.headers };
+    if (typeof fate === "object" && "apiKey" in fate) headers.authorization = `Bearer ${fate.apiKey}`;
+    const request = this.#target.protocol === "https:" ? secure : plain;
     const onward = request(
-      { host: this.#target.hostname, port: this.#target.port, path: req.url, method: req.method, headers: req.headers },
+      { host: this.#target.hostname, port: this.#target.port, path: req.url, method: req.method, headers },
       (answer) => {
         call.status = answer.statusCode;
         if (fate === "swallow") {

@@ -1,7 +1,7 @@
 // Scenarios that hold on both hosts, whatever way their turns come by.
 
 import assert from "node:assert/strict";
-import { dialogue, until } from "./lab.ts";
+import { dialogue, keys, until } from "./lab.ts";
 import { textOf } from "./mock.ts";
 import type { Call } from "./proxy.ts";
 import type { Stage } from "./stage.ts";
@@ -26,7 +26,7 @@ export function common(stage: Stage): void {
     const second = await stage.gateway.turn(key, "alpha two");
     assert.deepEqual(dialogue(model.saw("alpha two")), ["user: alpha one", `assistant: ${reply}`, "user: alpha two"]);
     assert.deepEqual(await service.said(key), ["user: alpha one", `assistant: ${reply}`, "user: alpha two", `assistant: ${second}`]);
-    assert.match(await stage.gateway.chat(key, "/engined"), /served by engined .*\n.*\n.*head \d+, epoch 1/);
+    assert.match(await stage.gateway.chat(key, "/engined"), /^✓ served by engined .*\n.*\n.*head \d+, epoch 1/);
     assert.doesNotMatch(await stage.gateway.chat(key, "/engined doctor"), /✗/);
     assertValid(stage);
   });
@@ -146,8 +146,8 @@ export function common(stage: Stage): void {
     assert.equal(dialogue(model.saw("slow 5")).length, 9);
   });
 
-  const spawn = (task: string, context?: string): string => {
-    const args = { task, ...(context ? { context } : {}) };
+  const spawn = (task: string, context?: string, agentId?: string): string => {
+    const args = { task, ...(context ? { context } : {}), ...(agentId ? { agentId } : {}) };
     return modern ? `TOOL:tool_call:${JSON.stringify({ id: "sessions_spawn", args })}:END` : `TOOL:sessions_spawn:${JSON.stringify(args)}:END`;
   };
 
@@ -179,18 +179,138 @@ export function common(stage: Stage): void {
     });
   }
 
-  // 2026.6.11 takes the wake-up call but starts no heartbeat in the tests' setting.
-  if (modern)
-    stage.scenario("a heartbeat is marked", async () => {
-      await stage.gateway.turn("agent:main:main", "before the heartbeat");
-      await stage.gateway.rpc("wake", { mode: "now", text: "wake up for the test" });
-      const commit = await until("the heartbeat's turn is committed", () =>
-        stage.proxy.calls.find((c) => c.route === "commit-turn" && c.status === 200 && JSON.parse(c.body).isHeartbeat === true),
-      );
-      const events = await service.events(commit.key);
-      assert.ok(events.some((e) => e.isHeartbeat));
-      assertValid(stage);
-    });
+  stage.scenario("a sub-agent whose launch fails leaves nothing", async () => {
+    const key = stage.key();
+    await stage.gateway.turn(key, "seed of a launch that fails");
+    // The launch is broken while the service is being told of the child.
+    stage.proxy.rule = (call) => (call.key === key && call.route === "subagents" ? { delay: 1_500 } : "pass");
+    const turn = stage.gateway.turn(key, spawn("never-started", undefined, "small"));
+    const { body } = await until("the child is prepared", () => stage.proxy.of(key, "subagents")[0]);
+    const child = JSON.parse(body).childSessionKey as string;
+    const mend = await stage.breakLaunch(child);
+    await turn;
+    mend();
+    const rollback = await until("the rollback is told", () => stage.proxy.of(key).find((c) => c.route.endsWith("/rollback") && c.status));
+    assert.equal(rollback.status, 200);
+    await assert.rejects(service.session(child), /404/);
+    assert.ok(!model.requests.some((r) => r.messages.some((m) => m.role === "user" && textOf(m).includes("[Subagent Context]") && textOf(m).includes("never-started"))));
+    await stage.gateway.turn(key, "after the failed launch");
+  });
+
+  stage.scenario("a heartbeat is marked", async () => {
+    await stage.gateway.turn("agent:main:main", "before the heartbeat");
+    await stage.gateway.rpc("wake", { mode: "now", text: "wake up for the test" });
+    const commit = await until("the heartbeat's turn is committed", () =>
+      stage.proxy.calls.find((c) => c.route === "commit-turn" && c.status === 200 && JSON.parse(c.body).isHeartbeat === true),
+    );
+    const marked = (await service.events(commit.key)).filter((e) => e.isHeartbeat);
+    assert.deepEqual(marked.map((e) => e.message.role), ["user", "assistant"]);
+    assertValid(stage);
+  });
+
+  stage.scenario("while the service is away the host's own compaction steps in", async () => {
+    const key = stage.key();
+    model.replySize = 3_000;
+    for (let i = 0; i < 6; i++) await stage.gateway.turn(key, `native-topic ${i} ${"cherry ".repeat(1_500)}`);
+    stage.proxy.rule = (call) => (call.key === key ? "cut" : "pass");
+    const answer = await stage.gateway.chat(key, "/compact");
+    assert.match(answer, /ompact/);
+    assert.ok(stage.gateway.lines(`compaction of ${key} is left to the host`).length > 0);
+    model.overflows = 1;
+    assert.match(await stage.gateway.turn(key, "an overflow while it is away"), /reply \d+: an overflow while it is away/);
+    stage.proxy.rule = () => "pass";
+    await stage.gateway.turn(key, "native 7");
+    await stage.gateway.turn(key, "native 8");
+    const said = await service.said(key);
+    for (let i = 0; i < 6; i++) assert.equal(said.filter((l) => l.startsWith(`user: native-topic ${i} `)).length, 1);
+    for (const i of [7, 8]) assert.equal(said.filter((l) => l === `user: native ${i}`).length, 1);
+    assert.match(await stage.gateway.chat(key, "/engined"), /^✓ served by engined/);
+    assertValid(stage);
+  });
+
+  stage.scenario("API keys: a wrong, an expired and a too narrow one cost no turn, and are said once", async () => {
+    const expired = service.createKey("gateway", new Date(Date.now() + 1_000).toISOString());
+    await until("the key has expired", () => service.get("/v1/engines", expired).then(() => false, (error: Error) => /401/.test(error.message)));
+    for (const [what, apiKey, said] of [
+      ["wrong", "e2e-wrong-key", "does not take the API key"],
+      ["expired", expired, "does not take the API key"],
+      ["narrow", keys.analyst, "refuses POST /v1/sessions/{key}/transcript"],
+    ] as const) {
+      const key = stage.key();
+      const replies = [await stage.gateway.turn(key, `${what} 1`)];
+      const before = stage.gateway.lines(said).length;
+      stage.proxy.rule = (call) => (call.key === key ? { apiKey } : "pass");
+      for (const i of [2, 3]) replies.push(await stage.gateway.turn(key, `${what} ${i}`));
+      assert.match(await stage.gateway.chat(key, "/engined"), /^✗ NOT served by engined[^]*^! the node at .*API key/m);
+      stage.proxy.rule = () => "pass";
+      // One that comes and goes within a minute is not said a second time.
+      const after = stage.gateway.lines(said).length;
+      assert.ok(what === "expired" ? after <= before + 1 : after === before + 1, `${what}: said ${after - before} times`);
+      replies.push(await stage.gateway.turn(key, `${what} 4`));
+      replies.push(await stage.gateway.turn(key, `${what} 5`));
+      assert.deepEqual(await service.said(key), replies.flatMap((reply, i) => [`user: ${what} ${i + 1}`, `assistant: ${reply}`]));
+    }
+    assertValid(stage);
+  });
+
+  stage.scenario("a service that answers nonsense costs the user no turn", async () => {
+    const key = stage.key();
+    const replies = [await stage.gateway.turn(key, "nonsense 1")];
+    for (const [i, body] of ["<!doctype html><title>It works!</title>", "{}", '{"messages":[{"role":"us'].entries()) {
+      stage.proxy.rule = (call) => (call.key === key ? { body } : "pass");
+      replies.push(await stage.gateway.turn(key, `nonsense ${i + 2}`));
+    }
+    stage.proxy.rule = () => "pass";
+    replies.push(await stage.gateway.turn(key, "nonsense 5"));
+    replies.push(await stage.gateway.turn(key, "nonsense 6"));
+    assert.deepEqual(await service.said(key), replies.flatMap((reply, i) => [`user: nonsense ${i + 1}`, `assistant: ${reply}`]));
+    assertValid(stage);
+  });
+
+  stage.scenario("the service is killed and started again within a turn", async () => {
+    const key = stage.key();
+    const replies = [await stage.gateway.turn(key, "restart 1")];
+    let open = (): void => {};
+    model.gate = new Promise((r) => (open = r));
+    const turn = stage.gateway.turn(key, "restart 2");
+    await until("the model is asked", () => model.saw("restart 2"));
+    await service.end("SIGKILL");
+    await service.again();
+    model.gate = undefined;
+    open();
+    replies.push(await turn);
+    replies.push(await stage.gateway.turn(key, "restart 3"));
+    replies.push(await stage.gateway.turn(key, "restart 4"));
+    assert.deepEqual(await service.said(key), replies.flatMap((reply, i) => [`user: restart ${i + 1}`, `assistant: ${reply}`]));
+    assertValid(stage);
+  });
+
+  stage.scenario("two gateways at once on one session, twenty turns: each is answered and stored once", async () => {
+    const key = stage.key();
+    const other = await stage.second();
+    const hammer = async (gateway: typeof other, name: string): Promise<string[]> => {
+      const lines: string[] = [];
+      for (let i = 1; i <= 10; i++) {
+        const text = `hammer ${name}${i}`;
+        const reply = await gateway.turn(key, text);
+        assert.match(reply, new RegExp(`reply \\d+: ${text}`));
+        lines.push(`user: ${text}`, `assistant: ${reply}`);
+      }
+      return lines;
+    };
+    const both = await Promise.all([hammer(stage.gateway, "a"), hammer(other, "b")]);
+    await stage.gateway.turn(key, "the last word of a");
+    await other.turn(key, "the last word of b");
+    const said = (await service.said(key)).slice(0, -4);
+    for (const lines of both) {
+      const own = new Set(lines);
+      assert.deepEqual(said.filter((l) => own.has(l)), lines, "whole, once and in its order");
+    }
+    assert.equal(said.length, 40);
+    const users = dialogue(model.saw("the last word of b")).filter((l) => l.startsWith("user: hammer"));
+    assert.equal(users.length, 20, "and the next turn sees all of them");
+    assertValid(stage);
+  }, { slow: true });
 
   stage.scenario("a deleted session is erased, and its key begins anew", async () => {
     const key = stage.key();

@@ -1,7 +1,7 @@
 // The stage of a test file: one service, one model, a proxy and a gateway, made
 // once and shared by its scenarios, each with session keys of its own.
 
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test, type TestContext } from "node:test";
 import { cache, Gateway, runFolder, Service, type GatewayOptions, type Version } from "./lab.ts";
@@ -19,6 +19,7 @@ export class Stage {
   #dir = "";
   #modelUrl = "";
   #gateways: Gateway[] = [];
+  #second: Promise<Gateway> | undefined;
   #used = 0;
 
   constructor(version: Version) {
@@ -42,6 +43,29 @@ export class Stage {
     const gateway = new Gateway({ version: this.version, dir: join(this.#dir, name), model: this.#modelUrl, service, ...more });
     this.#gateways.push(gateway);
     return gateway;
+  }
+
+  /** A second gateway with a state of its own, which reaches the service directly; started where it is needed first. */
+  second(): Promise<Gateway> {
+    return (this.#second ??= this.newGateway("b", this.service.url, { ca: this.service.ca }).start());
+  }
+
+  /** Breaks the launch of a child of the agent `small`; answers what mends it. */
+  async breakLaunch(child: string): Promise<() => void> {
+    if (this.version === "2026.9.6") {
+      const { sessions } = await this.gateway.rpc("sessions.list", { limit: 500 });
+      const { sessionId } = (sessions as { key: string; sessionId: string }[]).find((s) => s.key === child)!;
+      await this.gateway.rpc("sessions.patch", { key: child, archived: true, expectedSessionId: sessionId });
+      return () => {};
+    }
+    // A folder in the place of its file of sessions.
+    const file = join(this.gateway.options.dir, "state/agents/small/sessions/sessions.json");
+    renameSync(file, `${file}.away`);
+    mkdirSync(join(file, "in the way"), { recursive: true });
+    return () => {
+      rmSync(file, { recursive: true });
+      renameSync(`${file}.away`, file);
+    };
   }
 
   /** A session key that no other scenario uses. */

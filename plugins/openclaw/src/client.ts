@@ -34,11 +34,18 @@ export function asProblem(error: unknown): ProblemError | undefined {
   return error instanceof Error && error.name === "ProblemError" ? (error as ProblemError) : undefined;
 }
 
-/** The service did not answer: refused, cut off, too late, or known to be away. */
+/** The service did not answer: refused, cut off, too late, nonsense, or known to be away. */
 export class AwayError extends Error {
-  constructor(why: string) {
+  /** Whether the next attempt might fare better. */
+  readonly passing: boolean;
+  /** Whether it was the deadline that ended it. */
+  readonly late: boolean;
+
+  constructor(why: string, how: { passing?: boolean; late?: boolean } = {}) {
     super(`engined does not answer: ${why}`);
     this.name = "AwayError";
+    this.passing = how.passing ?? true;
+    this.late = how.late ?? false;
   }
 }
 
@@ -54,6 +61,8 @@ export interface CallOptions<R extends Route> {
   probe?: boolean;
   /** Must not be sent twice. */
   once?: boolean;
+  /** The deadline is the rest of a longer one: that it ends says nothing about the service. */
+  rest?: boolean;
 }
 
 export interface ClientOptions {
@@ -62,8 +71,12 @@ export interface ClientOptions {
   breaker?: Breaker;
   fetch?: typeof fetch;
   random?: () => number;
+  /** Told how each call that went out ended, its retries done; not of aborted ones. */
+  observe?: (route: Route, error: Error | undefined) => void;
 }
 
+/** The longest answer that is read, in bytes; a window is far below it. */
+const longestAnswer = 64 * 1024 * 1024;
 const retriable = new Set([408, 425, 429, 502, 503, 504]);
 const attempts = 3;
 
@@ -73,6 +86,7 @@ export class Client {
   readonly #headers: Record<string, string>;
   readonly #fetch: typeof fetch;
   readonly #random: () => number;
+  readonly #observe: (route: Route, error: Error | undefined) => void;
 
   constructor(options: ClientOptions) {
     this.baseUrl = options.baseUrl;
@@ -80,6 +94,7 @@ export class Client {
     this.#headers = options.apiKey ? { authorization: `Bearer ${options.apiKey}` } : {};
     this.#fetch = options.fetch ?? fetch;
     this.#random = options.random ?? Math.random;
+    this.#observe = options.observe ?? (() => {});
   }
 
   /**
@@ -93,24 +108,44 @@ export class Client {
       throw new AwayError(`it was away a moment ago (${this.breaker.state.reason})`);
     }
     const end = performance.now() + options.deadline;
+    let first: unknown;
     for (let attempt = 1; ; attempt++) {
       try {
         const answer = await this.#send(route, key, options, end - performance.now());
         this.breaker.succeeded();
+        this.#observe(route, undefined);
         return answer;
-      } catch (error) {
+      } catch (thrown) {
         options.signal?.throwIfAborted();
+        // A retry that runs out of time says less than what it was a retry of.
+        const error = first !== undefined && performance.now() >= end ? first : thrown;
+        first ??= thrown;
         const pause = attempt < attempts && !options.once ? this.#pause(error, attempt) : undefined;
         if (pause !== undefined && performance.now() + pause < end) {
           await sleep(pause, options.signal);
           continue;
         }
+        if (options.rest && error instanceof AwayError && error.late) throw error;
         // An answer that says no comes from a service that is there.
         if (error instanceof ProblemError && !retriable.has(error.status)) this.breaker.succeeded();
         else this.breaker.failed(message(error));
+        this.#observe(route, error as Error);
         throw error;
       }
     }
+  }
+
+  /** Those of the routes that the node's own API document does not have. */
+  async lacks(routes: readonly Route[], deadline: number): Promise<Route[]> {
+    const response = await this.#fetch(new URL(`${this.baseUrl}/openapi.json`), { redirect: "error", signal: AbortSignal.timeout(deadline) });
+    const { paths } = JSON.parse(await textOf(response)) as { paths: Record<string, Record<string, unknown>> };
+    const has = (route: Route): boolean => {
+      const [method, path] = route.split(" ") as [string, string];
+      return Object.entries(paths).some(([p, methods]) => bare(p) === bare(path) && method.toLowerCase() in methods);
+    };
+    // Placeholders may be named anew.
+    const bare = (path: string): string => path.replace(/\{\w+\}/g, "{}");
+    return routes.filter((route) => !has(route));
   }
 
   async #send<R extends Route>(route: R, key: string, options: CallOptions<R>, left: number): Promise<Answer<R>> {
@@ -136,18 +171,24 @@ export class Client {
         signal,
         redirect: "error",
       });
-      text = await response.text();
+      text = await textOf(response);
     } catch (error) {
       if (options.signal?.aborted) throw options.signal.reason;
-      if (deadline.aborted) throw new AwayError(`no answer within ${options.deadline} ms`);
+      if (error instanceof AwayError) throw error;
+      if (deadline.aborted) throw new AwayError(`no answer within ${Math.round(options.deadline)} ms`, { late: true });
       throw new AwayError(reason(error));
     }
     if (!response.ok) throw problem(response, text);
+    let answer: unknown;
     try {
-      return JSON.parse(text) as Answer<R>;
+      answer = JSON.parse(text);
     } catch {
-      throw new AwayError("its answer is no JSON; is this URL a node's?");
+      throw new AwayError("its answer is no JSON; is baseUrl a node's?", { passing: false });
     }
+    if (answer === null || typeof answer !== "object" || Array.isArray(answer)) {
+      throw new AwayError("its answer is not what a node says; is baseUrl a node's?", { passing: false });
+    }
+    return answer as Answer<R>;
   }
 
   /** How long to wait before another attempt; undefined where none would help. */
@@ -155,10 +196,22 @@ export class Client {
     if (error instanceof ProblemError) {
       if (!retriable.has(error.status)) return undefined;
       if (error.retryAfter !== undefined) return error.retryAfter * 1_000;
-    }
+    } else if (error instanceof AwayError && !error.passing) return undefined;
     const base = 100 * 2 ** (attempt - 1);
     return base / 2 + this.#random() * base;
   }
+}
+
+/** An answer's text; refused where it is longer than any that a node gives. */
+async function textOf(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    size += chunk.byteLength;
+    if (size > longestAnswer) throw new AwayError(`its answer is longer than ${longestAnswer} bytes`, { passing: false });
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
 }
 
 function problem(response: Response, text: string): ProblemError {
@@ -180,8 +233,17 @@ function reason(error: unknown): string {
   let cause: unknown = error;
   while (cause instanceof Error && cause.cause !== undefined) cause = cause.cause;
   const code = (cause as { code?: string } | undefined)?.code;
-  return code ? `${code}` : message(cause);
+  if (!code) return message(cause);
+  return certificateFaults.has(code) ? `${code}: its certificate is not trusted; NODE_EXTRA_CA_CERTS names the file of a private authority` : code;
 }
+
+const certificateFaults = new Set([
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "UNABLE_TO_GET_ISSUER_CERT",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+]);
 
 export function message(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

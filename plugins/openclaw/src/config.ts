@@ -7,6 +7,8 @@ export interface Deadlines {
   sync: number;
   commit: number;
   compact: number;
+  /** For what is left of a long sync after a turn; the next turn may have to wait for it. */
+  maintain: number;
   other: number;
   /** All that may be added to one turn, compactions aside. */
   turn: number;
@@ -28,7 +30,7 @@ export const defaults: Config = {
   keyPrefix: "",
   reserveTokens: 20_000,
   toolScope: "session",
-  deadlines: { assemble: 2_000, sync: 3_000, commit: 5_000, compact: 150_000, other: 3_000, turn: 10_000 },
+  deadlines: { assemble: 2_000, sync: 3_000, commit: 5_000, compact: 150_000, maintain: 5_000, other: 3_000, turn: 10_000 },
 };
 
 /** Reads what the user wrote; `complain` is told what was not taken. */

@@ -75,6 +75,12 @@ export interface CompactResult {
   result?: { summary?: string; firstKeptEntryId?: string; tokensBefore: number; tokensAfter?: number; details?: unknown };
 }
 
+export interface BootstrapResult {
+  bootstrapped: boolean;
+  importedMessages: number;
+  reason?: string;
+}
+
 export interface MaintainResult {
   changed: boolean;
   bytesFreed: number;
@@ -95,7 +101,7 @@ export type SubagentEndReason = "deleted" | "completed" | "swept" | "released";
 
 /** One page of the host's raw transcript, as 2026.9.6 reads it. */
 export type RawDelta =
-  | { kind: "page"; cursor: string; hasMore: boolean; events: { event: unknown; seq: number }[] }
+  | { kind: "page"; cursor: string; hasMore: boolean; events: { event: unknown; seq: number }[]; requiredBytes?: number }
   | { kind: "reset"; cursor?: string }
   | { kind: "missing" | "unavailable"; reason?: string };
 

@@ -3,22 +3,34 @@
 // process, so all of it hangs on one global symbol.
 
 import { Client, asProblem, message } from "./client.ts";
+import type { Route } from "./routes.ts";
+import { Troubles } from "./troubles.ts";
 import type { Config } from "./config.ts";
 import type { Logger } from "./host.ts";
 import { keptGatewayId } from "./identity.ts";
 import { Pending, type Step } from "./pending.ts";
+import type { PageLimits } from "./transcript.ts";
 import { version } from "./version.ts";
+import { Windows } from "./windows.ts";
 
-/** What the status command tells of a session in this process. */
+/** What is known of a session in this process; the service knows the rest. */
 export interface SessionNote {
   sessionId?: string;
+  /** The host's transcript, where it is a file. */
+  sessionFile?: string;
   /** Whether the last sync reached the end of the host's transcript. */
   synced?: boolean;
   syncFailure?: string;
+  /** The size of the sync's pages, where full ones took too long. */
+  page?: PageLimits;
   /** The budget for history that the newest window was built for. */
   budget?: number;
-  served?: { by: "engined" | "host"; why?: string; at: number; messages: number; tokens?: number; epoch?: number };
-  committed?: { status: string; at: number };
+  /** By the service, by its window before and what came since, or by the host's messages alone. */
+  served?: { by: "engined" | "kept" | "host"; why?: string; at: number; messages: number; tokens?: number; epoch?: number };
+  /** The last turn that ended; `waiting` for the host to try again, or `left` to the next sync. */
+  committed?: { status: "committed" | "duplicate" | "refused" | "waiting" | "left"; why?: string; at: number };
+  /** When the last maintenance ended, in ms since the epoch. */
+  maintained?: number;
 }
 
 const notesKept = 2_000;
@@ -29,12 +41,15 @@ export class Service {
   readonly gatewayId: string;
   readonly pending: Pending;
   readonly log: Logger;
+  readonly troubles: Troubles;
+  readonly windows = new Windows();
   readonly #notes = new Map<string, SessionNote>();
 
   constructor(config: Config, dir: string, log: Logger) {
     this.config = config;
     this.log = log;
-    this.client = new Client({ baseUrl: config.baseUrl, apiKey: config.apiKey });
+    this.troubles = new Troubles(log);
+    this.client = new Client({ baseUrl: config.baseUrl, apiKey: config.apiKey, observe: (route, error) => this.#observe(route, error) });
     let kept: string | undefined = dir;
     let id = config.gatewayId;
     try {
@@ -47,6 +62,30 @@ export class Service {
     }
     this.gatewayId = id;
     this.pending = new Pending(kept);
+  }
+
+  /** Says what is wrong with the node, for all sessions at once; what is wrong with one request is its caller's to say. */
+  #observe(route: Route, error: Error | undefined): void {
+    const node = `the node at ${this.config.baseUrl}`;
+    const problem = asProblem(error);
+    if (error && !problem) {
+      this.troubles.begin("away", `${node}: ${message(error)}; until it does, sessions are served from the host's own messages`);
+      return;
+    }
+    this.troubles.end("away", `${node} answers again`);
+    switch (problem?.status) {
+      case 401:
+        this.troubles.begin("key", `${node} does not take the API key (${message(problem)}): set apiKey to one that \`engined keys list\` shows as valid`);
+        return;
+      case 403:
+        this.troubles.begin(route, `${node} refuses ${route} (${message(problem)}): the API key needs the scope gateway`);
+        return;
+      case undefined:
+        this.troubles.end("key", `${node} takes the API key`);
+        this.troubles.end(route, `${node} answers ${route} again`);
+        return;
+    }
+    if (problem!.status >= 500 || problem!.status === 429) this.troubles.begin(route, `${node} fails at ${route}: ${message(problem)}`);
   }
 
   /** The service's key of a host session. */
@@ -68,6 +107,8 @@ export class Service {
 
   forget(key: string): void {
     this.#notes.delete(key);
+    this.troubles.forget(key);
+    this.windows.forget(key);
   }
 
   /** Tells the service of a reset or delete, now or before the session's next window. */

@@ -1,10 +1,10 @@
 // Reading the host's transcript: 2026.9.6 pages its database by cursor, 2026.6.11
-// has a JSONL file that is read whole. Both answer raw entries, with resets,
-// leaf moves and compactions among them.
+// has a JSONL file. Both answer raw entries, with resets, leaf moves and
+// compactions among them.
 
-import { readFile } from "node:fs/promises";
 import { isAbsolute } from "node:path";
 import type { RawDelta, SessionParams } from "./host.ts";
+import { fileReader } from "./transcriptfile.ts";
 
 export interface Page {
   entries: unknown[];
@@ -18,16 +18,21 @@ export interface Reader {
    * The page behind a cursor; null asks for the beginning. Answers "restart"
    * where the cursor no longer fits, "later" where nothing can be read now.
    */
-  read(cursor: string | null): Promise<Page | "restart" | "later">;
+  read(cursor: string | null, limits: PageLimits): Promise<Page | "restart" | "later">;
 }
+
+/** A page holds no more than this, but always one entry where there is one. */
+export interface PageLimits {
+  events: number;
+  bytes: number;
+}
+
+export const pageLimits: PageLimits = { events: 500, bytes: 4 * 1024 * 1024 };
 
 /** What this plugin uses of `openclaw/plugin-sdk/session-transcript-runtime`. */
 export interface TranscriptSDK {
   readSessionTranscriptRawDelta?(params: Record<string, unknown>): Promise<RawDelta>;
 }
-
-const pageEvents = 500;
-const pageBytes = 4 * 1024 * 1024;
 
 /** Loads the host's SDK; undefined where this host has none of it. */
 export async function loadSDK(): Promise<TranscriptSDK | undefined> {
@@ -60,53 +65,16 @@ export async function openTranscript(
     ...(target.threadId ? { threadId: target.threadId } : {}),
   };
   return {
-    async read(cursor) {
-      const delta = await read({
-        ...base,
-        ...(cursor ? { cursor } : {}),
-        maxEvents: pageEvents,
-        maxBytes: pageBytes,
-      });
+    async read(cursor, limits) {
+      const from = cursor ? { ...base, cursor } : base;
+      let delta = await read({ ...from, maxEvents: limits.events, maxBytes: limits.bytes });
+      // One entry is longer than a page: the host says how long.
+      if (delta.kind === "page" && delta.events.length === 0 && delta.hasMore && delta.requiredBytes) {
+        delta = await read({ ...from, maxEvents: 1, maxBytes: delta.requiredBytes });
+      }
       if (delta.kind === "reset") return "restart";
-      if (delta.kind !== "page") return "later";
+      if (delta.kind !== "page" || (delta.hasMore && delta.events.length === 0)) return "later";
       return { entries: delta.events.map((e) => e.event), cursor: delta.cursor, more: delta.hasMore };
-    },
-  };
-}
-
-const fileCursor = /^jsonl:(\d+):(.*)$/;
-
-/**
- * Reads a transcript file. Its cursor says how many entries were read and which
- * was the last, so that a file that was rewritten is read from the beginning.
- */
-export function fileReader(path: string): Reader {
-  return {
-    async read(cursor) {
-      let text: string;
-      try {
-        text = await readFile(path, "utf8");
-      } catch {
-        return "later";
-      }
-      const all: { id?: string }[] = [];
-      for (const line of text.split("\n")) {
-        if (line.trim() === "") continue;
-        try {
-          all.push(JSON.parse(line) as { id?: string });
-        } catch {
-          // A line that is being written, or was cut off by a crash.
-        }
-      }
-      let from = 0;
-      if (cursor !== null) {
-        const at = fileCursor.exec(cursor);
-        from = at ? Number(at[1]) : -1;
-        if (from < 0 || from > all.length || (from > 0 && (all[from - 1]?.id ?? "") !== at![2])) return "restart";
-      }
-      const entries = all.slice(from, from + pageEvents);
-      const end = from + entries.length;
-      return { entries, cursor: `jsonl:${end}:${all[end - 1]?.id ?? ""}`, more: end < all.length };
     },
   };
 }
@@ -116,26 +84,24 @@ export interface MessageEntry {
   message: Record<string, unknown>;
 }
 
-/** The transcript's message entries from one message to another; undefined where one is missing. */
-export async function entriesOf(
-  reader: Reader,
-  first: Record<string, unknown> | undefined,
-  last: Record<string, unknown> | undefined,
-): Promise<MessageEntry[] | undefined> {
-  if (!first || !last) return undefined;
+/**
+ * The message entries of the turn that ends with this message: from the user's
+ * message before it on; undefined where it is not there. By its end alone: what
+ * the host keeps of an internal turn's prompt is another message than it was.
+ */
+export async function entriesOfTurn(reader: Reader, last: Record<string, unknown>): Promise<MessageEntry[] | undefined> {
   const range: MessageEntry[] = [];
-  const is = (entry: MessageEntry, message: Record<string, unknown>): boolean =>
-    entry.message.role === message.role && typeof message.timestamp === "number" && entry.message.timestamp === message.timestamp;
   for (let cursor: string | null = null; ; ) {
-    const page = await reader.read(cursor);
+    const page = await reader.read(cursor, pageLimits);
     if (typeof page === "string") return undefined;
     for (const raw of page.entries as (Partial<MessageEntry> & { type?: string })[]) {
       if (raw?.type !== "message" || !raw.id || !raw.message) continue;
-      const entry = raw as MessageEntry;
-      if (is(entry, first)) range.length = 0;
-      else if (range.length === 0) continue;
-      range.push(entry);
-      if (is(entry, last)) return range;
+      const { role, timestamp } = raw.message;
+      if (role === "user") range.length = 0;
+      range.push(raw as MessageEntry);
+      if (role === last.role && typeof timestamp === "number" && timestamp === last.timestamp) {
+        return range[0]!.message.role === "user" ? range : undefined;
+      }
     }
     if (!page.more) return undefined;
     cursor = page.cursor;

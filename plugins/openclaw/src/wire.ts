@@ -94,3 +94,8 @@ export function entry(raw: unknown): unknown {
   if (typeof type === "string" && whole.has(type)) return raw;
   return pick(raw, type === "session" ? [...frame, "version"] : type === "custom" ? [...frame, "customType"] : frame);
 }
+
+/** Where an entry stands in the tree, without what it says. */
+export function place(raw: unknown): unknown {
+  return { ...pick(raw, frame), type: "custom", customType: "engined.refused" };
+}

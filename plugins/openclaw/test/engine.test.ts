@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { Engine, info, type HostSeams } from "../src/engine.ts";
+import { TurnClock } from "../src/clock.ts";
+import { Engine, info } from "../src/engine.ts";
 import type { CommitTurnParams, CompactParams } from "../src/host.ts";
+import type { HostSeams } from "../src/seams.ts";
 import type { Reader } from "../src/transcript.ts";
-import { TurnClock } from "../src/turn.ts";
 import { assistant, Fake, pages, problem, serviceFor, user } from "./fake.ts";
 
 const session = { sessionId: "s-1", sessionKey: "agent:main:main" };
@@ -14,6 +15,7 @@ async function setup(t: TestContext, settings: Record<string, unknown> = {}, rea
   const made = serviceFor(fake.url, settings);
   const delegated: CompactParams[] = [];
   const seams: HostSeams = {
+    now: () => performance.now(),
     open: async () => reader,
     compact: async (params) => {
       delegated.push(params);
@@ -122,7 +124,7 @@ test("a service that cannot be reached: every call keeps its promise", async (t)
 });
 
 test("while the service is away a turn probes once and waits no more, and a commit tries anyway", async (t) => {
-  const { fake, engine } = await setup(t, { deadlines: { sync: 100, assemble: 100 } }, pages([]));
+  const { fake, engine } = await setup(t, { deadlines: { sync: 1_000, assemble: 1_000 } }, pages([]));
   fake.on("GET transcript", "hang").on("POST assemble", "hang");
   const one = engine();
   await one.bootstrap(session);
@@ -416,4 +418,23 @@ test("sub-agents are prepared, rolled back and ended", async (t) => {
   assert.equal(fake.requests.length, 3);
   assert.deepEqual(fake.requests[0]!.body, { childSessionKey: child, contextMode: "fork", ttlMs: 5, gatewayId: "gw-test" });
   assert.deepEqual(fake.requests[2]!.body, { reason: "completed" });
+});
+
+test("the service is away and the host's messages do not fit: its last window and what came since", async (t) => {
+  const { fake, engine } = await setup(t, { deadlines: { assemble: 1_000 } });
+  const long = Array.from({ length: 40 }, (_, i) => user(`${i} ${"word ".repeat(600)}`, i));
+  const window = [{ role: "compactionSummary", summary: "what was said", timestamp: 30 }, ...long.slice(34, 38)];
+  fake.on("POST assemble", { body: { messages: window, estimatedTokens: 5_000, head: 38, epoch: 2 } });
+  const ask = (over = {}) => engine().assemble({ ...session, messages: long, tokenBudget: 16_384, ...over });
+  await ask();
+  fake.on("POST assemble", problem(500, "internal"));
+  assert.deepEqual((await ask()).messages, [...window, ...long.slice(38)]);
+  assert.equal((await ask({ tokenBudget: 131_072 })).messages, long, "they fit: the host's own");
+  assert.equal((await ask({ tokenBudget: 4_096 })).messages, long, "neither fits: the host knows what to do");
+  assert.equal((await ask({ sessionId: "s-2" })).messages, long, "another host session may be a rewound one");
+  const other = [user(`new ${"word ".repeat(20_000)}`, 99)];
+  assert.equal((await ask({ messages: other })).messages, other, "nothing in common");
+  fake.on("POST compact", problem(500, "internal"));
+  await engine().compact({ ...session, force: true });
+  assert.equal((await ask()).messages, long, "compacted by the host");
 });

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { readConfig, type Config } from "../src/config.ts";
+import type { HostSeams } from "../src/seams.ts";
 import { Service } from "../src/service.ts";
 import type { Page, Reader } from "../src/transcript.ts";
 
@@ -127,6 +128,16 @@ export function serviceFor(url: string, settings: Record<string, unknown> = {}, 
     error: (l) => lines.error.push(l),
   });
   return { service, lines, config };
+}
+
+/** A host that shows this transcript, if any, and compacts when asked. */
+export function hostSeams(reader?: Reader, over: Partial<HostSeams> = {}): HostSeams {
+  return {
+    open: async () => reader,
+    compact: async () => ({ ok: true, compacted: true, reason: "by the host" }),
+    now: () => performance.now(),
+    ...over,
+  };
 }
 
 /** A host transcript of pages; `null` is its beginning, then the index of the next page. */

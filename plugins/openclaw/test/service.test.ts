@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, writeFileSync, existsSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync, existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Breaker } from "../src/breaker.ts";
 import { readConfig, defaults } from "../src/config.ts";
-import { configChecks, doctor, isOlderHost } from "../src/doctor.ts";
+import { configChecks, doctor, isOlderHost, routesCalled } from "../src/doctor.ts";
 import { Engine } from "../src/engine.ts";
 import { registerHooks } from "../src/hooks.ts";
 import type { PluginApi, SessionEvent } from "../src/host.ts";
@@ -15,7 +15,6 @@ import register from "../src/index.ts";
 import { status } from "../src/command.ts";
 import { sharedService } from "../src/service.ts";
 import { tools, toolNames } from "../src/tools.ts";
-import { fileReader } from "../src/transcript.ts";
 import { version } from "../src/version.ts";
 import { assistant, Fake, problem, serviceFor, user } from "./fake.ts";
 
@@ -157,24 +156,6 @@ test("the breaker opens for longer each time, closes with a success, and lets pr
   assert.equal(breaker.state.open, false);
 });
 
-test("a transcript file is read in pages, goes on at its cursor, and starts over where it was rewritten", async () => {
-  const path = join(folder(), "s.jsonl");
-  const line = (id: string) => JSON.stringify({ type: "message", id }) + "\n";
-  writeFileSync(path, Array.from({ length: 600 }, (_, i) => line(`e${i}`)).join("") + '{"type":"mess');
-  const reader = fileReader(path);
-  const first = await reader.read(null);
-  assert.ok(typeof first === "object" && first.more && first.entries.length === 500);
-  const second = await reader.read(first.cursor);
-  assert.ok(typeof second === "object" && !second.more && second.entries.length === 100);
-  assert.equal(second.cursor, "jsonl:600:e599");
-  const up = await reader.read(second.cursor);
-  assert.ok(typeof up === "object" && up.entries.length === 0 && !up.more);
-  writeFileSync(path, line("x"));
-  assert.equal(await reader.read(second.cursor), "restart");
-  assert.equal(await reader.read("of another kind"), "restart");
-  assert.equal(await fileReader(`${path}.none`).read(null), "later");
-});
-
 test("messages are known again in the host's other form", () => {
   const result = { role: "toolResult", toolCallId: "call_1", content: [], timestamp: 3 };
   assert.deepEqual(missing([user("a", 1), { ...result, toolCallId: "call1" }], [user("changed", 1), result, user("b", 4)]), [user("b", 4)]);
@@ -231,7 +212,7 @@ test("the status says whether the session is really served", async (t) => {
   fake.on("POST assemble", { body: { messages: [user("a", 1)], estimatedTokens: 9, head: 4, epoch: 2 } });
   const ctx = { sessionKey: "agent:main:k", sessionId: "s" };
   await new Engine(service, false).assemble({ ...ctx, messages: [] });
-  assert.match(await status(service, ctx), /served by engined .* epoch 2\n.*head 4, epoch 2, 100 tokens, 1 compactions, compaction owed/s);
+  assert.match(await status(service, ctx), /^✓ served by engined .* epoch 2\n.*head 4, epoch 2\n.*100 tokens, 1 compaction, compaction owed \(50 tokens\)/);
   fake.stop();
   await new Engine(service, false).assemble({ ...ctx, messages: [] });
   assert.match(await status(service, ctx), /NOT served by engined/);
@@ -246,5 +227,33 @@ test("doctor names why a host would not use the engine", async (t) => {
   const { service } = serviceFor(fake.url);
   fake.on("GET engines", { body: { engines: [{ id: "lossless", quarantine: { reason: "x" } }] } });
   const found = await doctor(api({ runtime: { version: "2026.6.11" } }), service, { plugins: { slots: { contextEngine: "engined" } } });
-  assert.deepEqual(found.filter((c) => !c.ok).map((c) => c.fix), ["engined engines clear lossless"]);
+  assert.deepEqual(found.filter((c) => !c.ok).map((c) => c.fix?.split(":")[0]), ["engined engines clear lossless", "start it, or correct baseUrl"]);
+});
+
+test("doctor tells a key that may not write, and a node that is too old", async (t) => {
+  const fake = await new Fake().start(t);
+  const { service } = serviceFor(fake.url, { apiKey: "k" });
+  const ended = "POST subagents/engined%3Adoctor/ended";
+  const bad = async () => (await doctor(api({ runtime: { version: "2026.6.11" } }), service, { plugins: { slots: { contextEngine: "engined" } } })).filter((c) => !c.ok);
+  fake.on("GET engines", problem(401, "unauthenticated"));
+  assert.match((await bad())[0]!.fix!, /valid key/);
+  fake.on("GET engines", { body: { engines: [] } }).on(ended, problem(403, "forbidden"));
+  assert.match((await bad())[0]!.fix!, /scope gateway/);
+  fake.on(ended, { body: { ended: false } });
+  assert.deepEqual(await bad(), [], "a node that shows no API document is not blamed");
+  const document = JSON.parse(readFileSync(new URL("../../../docs/openapi.json", import.meta.url), "utf8"));
+  fake.on("GET /openapi.json", { body: document });
+  assert.deepEqual(await bad(), []);
+  delete document.paths["/v1/sessions/{key}/transcript"].post;
+  assert.deepEqual((await bad()).map((c) => c.text), ["the node is older than this plugin and lacks POST /v1/sessions/{key}/transcript"]);
+});
+
+test("doctor compares every route that the plugin calls", () => {
+  const source = readdirSync(new URL("../src/", import.meta.url)).filter((f) => !["doctor.ts", "api.gen.ts"].includes(f));
+  const called = new Set<string>();
+  for (const file of [...source, "doctor.ts"]) {
+    const text = readFileSync(new URL(`../src/${file}`, import.meta.url), "utf8");
+    for (const [, route] of text.matchAll(/\.call\("([A-Z]+ [^"]+)"/g)) called.add(route!);
+  }
+  assert.deepEqual([...routesCalled], [...called].sort());
 });

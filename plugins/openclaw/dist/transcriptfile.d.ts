@@ -1,0 +1,2 @@
+import type { Reader } from "./transcript.ts";
+export declare function fileReader(path: string): Reader;

@@ -1,0 +1,96 @@
+// The transcript file of 2026.6.11: one JSON entry a line, appended to. Only what
+// is behind the cursor is read, however long the file has become.
+
+import { open, type FileHandle } from "node:fs/promises";
+import type { Page, Reader } from "./transcript.ts";
+
+/** Where the newest entry that was read begins and ends, and its id. */
+const form = /^jsonl:(\d+)-(\d+):(.*)$/;
+
+const chunkBytes = 4 * 1024 * 1024;
+
+interface Line {
+  start: number;
+  end: number;
+  entry: { id?: string };
+}
+
+export function fileReader(path: string): Reader {
+  return {
+    async read(cursor, limits): Promise<Page | "restart" | "later"> {
+      let file: FileHandle;
+      try {
+        file = await open(path, "r");
+      } catch {
+        return "later";
+      }
+      try {
+        const { size } = await file.stat();
+        let from = 0;
+        if (cursor !== null) {
+          const at = form.exec(cursor);
+          if (!at) return "restart";
+          const [start, end, id] = [Number(at[1]), Number(at[2]), at[3]];
+          // A file that was rewritten has something else there.
+          if (end > size || (end > start && (await idAt(file, start, end)) !== id)) return "restart";
+          from = end;
+        }
+        const { lines, end, more } = await linesFrom(file, from, size, limits.events, limits.bytes);
+        const last = lines.at(-1);
+        return {
+          entries: lines.map((l) => l.entry),
+          cursor: last ? `jsonl:${last.start}-${last.end}:${last.entry.id ?? ""}` : (cursor ?? "jsonl:0-0:"),
+          more: more && end > from,
+        };
+      } finally {
+        await file.close();
+      }
+    },
+  };
+}
+
+async function bytesOf(file: FileHandle, start: number, end: number): Promise<Buffer> {
+  const buffer = Buffer.alloc(end - start);
+  const { bytesRead } = await file.read(buffer, 0, buffer.length, start);
+  return buffer.subarray(0, bytesRead);
+}
+
+function parse(bytes: Buffer): { id?: string } | undefined {
+  try {
+    const entry: unknown = JSON.parse(bytes.toString("utf8"));
+    return entry !== null && typeof entry === "object" ? (entry as { id?: string }) : undefined;
+  } catch {
+    // A line that is being written, or was cut off by a crash.
+    return undefined;
+  }
+}
+
+async function idAt(file: FileHandle, start: number, end: number): Promise<string | undefined> {
+  const entry = parse(await bytesOf(file, start, end));
+  return entry && (entry.id ?? "");
+}
+
+/** Up to `most` entries from a position on, at least one and otherwise no more than `bytes`. */
+async function linesFrom(file: FileHandle, from: number, size: number, most: number, bytes: number): Promise<{ lines: Line[]; end: number; more: boolean }> {
+  const lines: Line[] = [];
+  let end = from;
+  for (let want = Math.min(chunkBytes, bytes); end < size; ) {
+    const buffer = await bytesOf(file, end, Math.min(size, end + want));
+    let at = 0;
+    while (at < buffer.length) {
+      const newline = buffer.indexOf(10, at);
+      const atEnd = newline < 0 && end + buffer.length >= size;
+      if (newline < 0 && !atEnd) break;
+      const stop = newline < 0 ? buffer.length : newline;
+      const entry = parse(buffer.subarray(at, stop));
+      // The last line may be in the middle of being written: it is left for the next time.
+      if (!entry && newline < 0) return { lines, end: end + at, more: false };
+      if (entry && lines.length > 0 && (lines.length >= most || end + stop - from > bytes)) return { lines, end: end + at, more: true };
+      if (entry) lines.push({ start: end + at, end: end + stop, entry });
+      at = newline < 0 ? stop : stop + 1;
+    }
+    if (at === 0) want *= 2;
+    end += at;
+  }
+  return { lines, end, more: false };
+}
