@@ -18,6 +18,7 @@ export declare class ProblemError extends Error {
 export declare function asProblem(error: unknown): ProblemError | undefined;
 /** The service did not answer: refused, cut off, too late, nonsense, or known to be away. */
 export declare class AwayError extends Error {
+    readonly why: string;
     /** Whether the next attempt might fare better. */
     readonly passing: boolean;
     /** Whether it was the deadline that ended it. */

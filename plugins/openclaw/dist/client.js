@@ -29,6 +29,7 @@ export function asProblem(error) {
 }
 /** The service did not answer: refused, cut off, too late, nonsense, or known to be away. */
 export class AwayError extends Error {
+    why;
     /** Whether the next attempt might fare better. */
     passing;
     /** Whether it was the deadline that ended it. */
@@ -36,6 +37,7 @@ export class AwayError extends Error {
     constructor(why, how = {}) {
         super(`engined does not answer: ${why}`);
         this.name = "AwayError";
+        this.why = why;
         this.passing = how.passing ?? true;
         this.late = how.late ?? false;
     }
@@ -95,7 +97,7 @@ export class Client {
                 if (error instanceof ProblemError && !retriable.has(error.status))
                     this.breaker.succeeded();
                 else
-                    this.breaker.failed(message(error));
+                    this.breaker.failed(error instanceof AwayError ? error.why : message(error));
                 this.#observe(route, error);
                 throw error;
             }
@@ -209,15 +211,21 @@ function reason(error) {
     const code = cause?.code;
     if (!code)
         return message(cause);
-    return certificateFaults.has(code) ? `${code}: its certificate is not trusted; NODE_EXTRA_CA_CERTS names the file of a private authority` : code;
+    return meanings[code] ? `${meanings[code]} (${code})` : code;
 }
-const certificateFaults = new Set([
-    "DEPTH_ZERO_SELF_SIGNED_CERT",
-    "SELF_SIGNED_CERT_IN_CHAIN",
-    "UNABLE_TO_GET_ISSUER_CERT",
-    "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
-    "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-]);
+const untrusted = "its certificate is not trusted; NODE_EXTRA_CA_CERTS names the file of a private authority";
+/** What the codes mean that say little by themselves. */
+const meanings = {
+    ECONNREFUSED: "nothing listens there",
+    ECONNRESET: "the connection was cut",
+    UND_ERR_SOCKET: "the connection was cut",
+    ENOTFOUND: "there is no such host",
+    DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
+    SELF_SIGNED_CERT_IN_CHAIN: untrusted,
+    UNABLE_TO_GET_ISSUER_CERT: untrusted,
+    UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
+    UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
+};
 export function message(error) {
     return error instanceof Error ? error.message : String(error);
 }

@@ -248,7 +248,9 @@ export function common(stage: Stage): void {
       assert.ok(what === "expired" ? after <= before + 1 : after === before + 1, `${what}: said ${after - before} times`);
       replies.push(await stage.gateway.turn(key, `${what} 4`));
       replies.push(await stage.gateway.turn(key, `${what} 5`));
-      assert.deepEqual(await service.said(key), replies.flatMap((reply, i) => [`user: ${what} ${i + 1}`, `assistant: ${reply}`]));
+      // The host stores the command and its answer too.
+      const expected = replies.flatMap((reply, i) => [`user: ${what} ${i + 1}`, `assistant: ${reply}`]);
+      assert.deepEqual((await service.said(key)).filter((l) => /^\w+: (reply \d+: )?(wrong|expired|narrow) \d/.test(l)), expected);
     }
     assertValid(stage);
   });
@@ -266,6 +268,28 @@ export function common(stage: Stage): void {
     assert.deepEqual(await service.said(key), replies.flatMap((reply, i) => [`user: nonsense ${i + 1}`, `assistant: ${reply}`]));
     assertValid(stage);
   });
+
+  stage.scenario("a transcript of thousands of entries comes in parts, each entry once", async () => {
+    const key = stage.key();
+    await stage.gateway.turn(key, "the beginning");
+    const old = await stage.lengthen(key);
+    stage.proxy.rule = (call) => (call.key === key && call.method === "POST" && call.route === "transcript" ? { delay: 1_000 } : "pass");
+    let turns = 0;
+    for (let known = 0; known < old.length && turns < 12; turns++) {
+      assert.match(await stage.gateway.turn(key, `meanwhile ${turns}`), /reply \d+: meanwhile/);
+      known = (await service.said(key)).filter((l) => /: old \d+$/.test(l)).length;
+    }
+    stage.proxy.rule = () => "pass";
+    await stage.gateway.turn(key, "the end");
+    const said = await service.said(key);
+    assert.deepEqual(said.filter((l) => /: old \d+$/.test(l)), old);
+    for (let i = 0; i < turns; i++) assert.equal(said.filter((l) => l === `user: meanwhile ${i}`).length, 1);
+    assert.ok(stage.proxy.of(key, "transcript").filter((c) => c.method === "POST").length > turns, "in parts");
+    assert.match(await stage.gateway.chat(key, "/engined"), /^✓ served by engined/);
+    const shown = dialogue(model.saw("the end"));
+    assert.ok(shown.includes(`user: meanwhile ${turns - 1}`) && shown.some((l) => l.startsWith("user: old") || l.startsWith("assistant: old")));
+    assertValid(stage);
+  }, { slow: true });
 
   stage.scenario("the service is killed and started again within a turn", async () => {
     const key = stage.key();

@@ -1,7 +1,7 @@
 // The stage of a test file: one service, one model, a proxy and a gateway, made
 // once and shared by its scenarios, each with session keys of its own.
 
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test, type TestContext } from "node:test";
 import { cache, Gateway, runFolder, Service, type GatewayOptions, type Version } from "./lab.ts";
@@ -66,6 +66,34 @@ export class Stage {
       rmSync(file, { recursive: true });
       renameSync(`${file}.away`, file);
     };
+  }
+
+  /** Makes a session's transcript long, behind the service's back; answers what it says now in addition. */
+  async lengthen(key: string): Promise<string[]> {
+    const said: string[] = [];
+    if (this.version === "2026.9.6") {
+      for (let i = 0; i < 1_100; i++) {
+        await this.gateway.rpc("chat.inject", { sessionKey: key, message: `old ${i}` });
+        said.push(`assistant: old ${i}`);
+      }
+      return said;
+    }
+    const { sessions } = await this.gateway.rpc("sessions.list", { limit: 500 });
+    const { sessionId } = (sessions as { key: string; sessionId: string }[]).find((s) => s.key === key)!;
+    const file = join(this.gateway.options.dir, `state/agents/main/sessions/${sessionId}.jsonl`);
+    const written = readFileSync(file, "utf8").trim().split("\n").map((line) => JSON.parse(line) as { id: string; message?: { role: string } });
+    let parentId = written.at(-1)!.id;
+    let lines = "";
+    for (let i = 0; i < 3_000; i++) {
+      const [role, timestamp] = [i % 2 ? "assistant" : "user", Date.now() - 3_000_000 + i * 1_000];
+      const like = written.find((e) => e.message?.role === role)!.message!;
+      const entry = { type: "message", id: `old${i}`, parentId, timestamp: new Date(timestamp).toISOString(), message: { ...like, content: [{ type: "text", text: `old ${i}` }], timestamp, responseId: `old-${i}` } };
+      lines += `${JSON.stringify(entry)}\n`;
+      parentId = entry.id;
+      said.push(`${role}: old ${i}`);
+    }
+    appendFileSync(file, lines);
+    return said;
   }
 
   /** A session key that no other scenario uses. */

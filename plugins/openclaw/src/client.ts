@@ -36,6 +36,7 @@ export function asProblem(error: unknown): ProblemError | undefined {
 
 /** The service did not answer: refused, cut off, too late, nonsense, or known to be away. */
 export class AwayError extends Error {
+  readonly why: string;
   /** Whether the next attempt might fare better. */
   readonly passing: boolean;
   /** Whether it was the deadline that ended it. */
@@ -44,6 +45,7 @@ export class AwayError extends Error {
   constructor(why: string, how: { passing?: boolean; late?: boolean } = {}) {
     super(`engined does not answer: ${why}`);
     this.name = "AwayError";
+    this.why = why;
     this.passing = how.passing ?? true;
     this.late = how.late ?? false;
   }
@@ -128,7 +130,7 @@ export class Client {
         if (options.rest && error instanceof AwayError && error.late) throw error;
         // An answer that says no comes from a service that is there.
         if (error instanceof ProblemError && !retriable.has(error.status)) this.breaker.succeeded();
-        else this.breaker.failed(message(error));
+        else this.breaker.failed(error instanceof AwayError ? error.why : message(error));
         this.#observe(route, error as Error);
         throw error;
       }
@@ -234,16 +236,23 @@ function reason(error: unknown): string {
   while (cause instanceof Error && cause.cause !== undefined) cause = cause.cause;
   const code = (cause as { code?: string } | undefined)?.code;
   if (!code) return message(cause);
-  return certificateFaults.has(code) ? `${code}: its certificate is not trusted; NODE_EXTRA_CA_CERTS names the file of a private authority` : code;
+  return meanings[code] ? `${meanings[code]} (${code})` : code;
 }
 
-const certificateFaults = new Set([
-  "DEPTH_ZERO_SELF_SIGNED_CERT",
-  "SELF_SIGNED_CERT_IN_CHAIN",
-  "UNABLE_TO_GET_ISSUER_CERT",
-  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
-  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-]);
+const untrusted = "its certificate is not trusted; NODE_EXTRA_CA_CERTS names the file of a private authority";
+
+/** What the codes mean that say little by themselves. */
+const meanings: Record<string, string> = {
+  ECONNREFUSED: "nothing listens there",
+  ECONNRESET: "the connection was cut",
+  UND_ERR_SOCKET: "the connection was cut",
+  ENOTFOUND: "there is no such host",
+  DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
+  SELF_SIGNED_CERT_IN_CHAIN: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
+};
 
 export function message(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
