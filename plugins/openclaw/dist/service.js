@@ -50,6 +50,9 @@ export class Service {
                 this.troubles.begin("key", `${node} does not take the API key (${message(problem)}): set apiKey to one that \`engined keys list\` shows as valid`);
                 return;
             case 403:
+                // Erasing takes another scope than the rest; its caller says so.
+                if (route === "DELETE /v1/sessions/{key}")
+                    return;
                 this.troubles.begin(route, `${node} refuses ${route} (${message(problem)}): the API key needs the scope gateway`);
                 return;
             case undefined:
@@ -93,26 +96,16 @@ export class Service {
         if (!step)
             return true;
         try {
-            if (step.kind === "erase") {
-                await this.client.call("DELETE /v1/sessions/{key}", key, { deadline, probe });
-            }
-            else {
-                await this.client.call("POST /v1/sessions/{key}/reset", key, {
-                    deadline,
-                    probe,
-                    body: {
-                        sessionId: step.sessionId,
-                        nextSessionId: step.nextSessionId,
-                        reason: step.reason,
-                        gatewayId: this.gatewayId,
-                    },
-                    // A reset has no key: one that was carried out must not cut again.
-                    once: true,
-                });
-            }
+            await this.#tell(key, step, deadline, probe);
         }
         catch (error) {
             const problem = asProblem(error);
+            if (step.kind === "erase" && problem?.status === 403) {
+                // What cannot be erased is at least hidden, for all gateways.
+                this.log.error(`engined: ${key} is hidden, not erased: ${message(error)}. \`engined erase\` with a key of the scope admin erases it`);
+                this.pending.set(key, { kind: "reset", sessionId: step.sessionId, reason: "deleted" });
+                return this.settle(key, deadline, probe);
+            }
             // An unknown or erased session has nothing to hide.
             if (!problem?.permanent) {
                 this.log.warn(`engined: ${step.kind} of ${key} is still to be told: ${message(error)}`);
@@ -124,6 +117,24 @@ export class Service {
         }
         this.pending.done(key, step);
         return true;
+    }
+    async #tell(key, step, deadline, probe) {
+        if (step.kind === "erase") {
+            await this.client.call("DELETE /v1/sessions/{key}", key, { deadline, probe });
+            return;
+        }
+        await this.client.call("POST /v1/sessions/{key}/reset", key, {
+            deadline,
+            probe,
+            body: {
+                sessionId: step.sessionId,
+                nextSessionId: step.nextSessionId,
+                reason: step.reason,
+                gatewayId: this.gatewayId,
+            },
+            // A reset has no key: one that was carried out must not cut again.
+            once: true,
+        });
     }
 }
 const slot = Symbol.for(`engined.openclaw/${version}`);

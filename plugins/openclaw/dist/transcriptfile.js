@@ -1,8 +1,8 @@
 // The transcript file of 2026.6.11: one JSON entry a line, appended to. Only what
 // is behind the cursor is read, however long the file has become.
 import { open } from "node:fs/promises";
-/** Where the newest entry that was read begins and ends, and its id. */
-const form = /^jsonl:(\d+)-(\d+):(.*)$/;
+/** How many entries were read, where the newest of them begins and ends, and its id. */
+const form = /^jsonl:(\d+):(?:(\d+)-(\d+):)?(.*)$/;
 const chunkBytes = 4 * 1024 * 1024;
 export function fileReader(path) {
     return {
@@ -16,23 +16,24 @@ export function fileReader(path) {
             }
             try {
                 const { size } = await file.stat();
+                let known = 0;
                 let from = 0;
                 if (cursor !== null) {
                     const at = form.exec(cursor);
                     if (!at)
                         return "restart";
-                    const [start, end, id] = [Number(at[1]), Number(at[2]), at[3]];
-                    // A file that was rewritten has something else there.
-                    if (end > size || (end > start && (await idAt(file, start, end)) !== id))
+                    const [start, end, id] = [Number(at[2] ?? -1), Number(at[3] ?? -1), at[4]];
+                    known = Number(at[1]);
+                    from = start >= 0 && end <= size && (await idAt(file, start, end)) === id ? end : await endOf(file, size, known, id);
+                    if (from < 0)
                         return "restart";
-                    from = end;
                 }
-                const { lines, end, more } = await linesFrom(file, from, size, limits.events, limits.bytes);
+                const { lines, more } = await linesFrom(file, from, size, limits.events, limits.bytes);
                 const last = lines.at(-1);
                 return {
                     entries: lines.map((l) => l.entry),
-                    cursor: last ? `jsonl:${last.start}-${last.end}:${last.entry.id ?? ""}` : (cursor ?? "jsonl:0-0:"),
-                    more: more && end > from,
+                    cursor: last ? `jsonl:${known + lines.length}:${last.start}-${last.end}:${last.entry.id ?? ""}` : (cursor ?? "jsonl:0:0-0:"),
+                    more,
                 };
             }
             finally {
@@ -57,8 +58,19 @@ function parse(bytes) {
     }
 }
 async function idAt(file, start, end) {
+    if (end === start)
+        return "";
     const entry = parse(await bytesOf(file, start, end));
     return entry && (entry.id ?? "");
+}
+/**
+ * Where the n-th entry ends, if it still has this id: the host mends entries in
+ * their place, and what is behind them moves. -1: it is another file.
+ */
+async function endOf(file, size, n, id) {
+    const { lines } = await linesFrom(file, 0, size, n, Infinity);
+    const last = lines.at(-1);
+    return n === 0 ? 0 : lines.length === n && (last?.entry.id ?? "") === id ? last.end : -1;
 }
 /** Up to `most` entries from a position on, at least one and otherwise no more than `bytes`. */
 async function linesFrom(file, from, size, most, bytes) {

@@ -130,6 +130,18 @@ test("a reset that could not be told hides the old conversation until it is, als
   assert.ok(!existsSync(join(dir, "pending.json")));
 });
 
+test("a key that may not erase: the deleted conversation is hidden, and its key is served again", async (t) => {
+  const fake = await new Fake().start(t);
+  const { service, lines } = serviceFor(fake.url);
+  fake.on("DELETE session", problem(403, "forbidden"));
+  await service.step("k", { kind: "erase", sessionId: "s" });
+  assert.deepEqual(fake.names(), ["DELETE session", "POST reset"]);
+  assert.equal(fake.named("POST reset")[0]!.body.reason, "deleted");
+  assert.equal(service.pending.get("k"), undefined);
+  assert.match(lines.error.join(), /hidden, not erased/);
+  assert.deepEqual(service.troubles.list(), []);
+});
+
 test("a reset of a session that the service does not know owes nothing", async (t) => {
   const fake = await new Fake().start(t);
   const { service } = serviceFor(fake.url);
