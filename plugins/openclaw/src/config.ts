@@ -28,7 +28,7 @@ export interface Config {
 export const defaults: Config = {
   baseUrl: "http://127.0.0.1:7420",
   keyPrefix: "",
-  reserveTokens: 20_000,
+  reserveTokens: 40_000,
   toolScope: "session",
   deadlines: { assemble: 2_000, sync: 3_000, commit: 5_000, compact: 150_000, maintain: 5_000, other: 3_000, turn: 10_000 },
 };

@@ -82,7 +82,7 @@ test("a host that gives the whole window keeps room for its own prompt", async (
   const { fake, engine } = await setup(t, {}, undefined, true);
   await engine().assemble({ ...session, messages: [], tokenBudget: 131_072 });
   await engine().assemble({ ...session, messages: [], tokenBudget: 32_768 });
-  assert.deepEqual(fake.named("POST assemble").map((r) => r.body.tokenBudget), [110_592, 16_384]);
+  assert.deepEqual(fake.named("POST assemble").map((r) => r.body.tokenBudget), [90_112, 16_384]);
 });
 
 for (const [what, answer] of [
