@@ -9,7 +9,7 @@ FROM append_events(
     @i_events::integer[], @i_keyed::boolean[], @i_large::boolean[],
     @e_item::integer[], @e_type::smallint[], @e_hash::bytea[], @e_body::bytea[], @e_version::smallint[],
     @e_role::smallint[], @e_tokens::integer[], @e_flags::integer[], @e_links::bytea[],
-    @e_kind::smallint[], @e_key::bytea[], @e_kind2::smallint[], @e_key2::bytea[]
+    @e_kind::smallint[], @e_key::bytea[], @e_kind2::smallint[], @e_key2::bytea[], @i_sealed::boolean[]
 ) AS o;
 
 -- name: LockSession :exec

@@ -22,8 +22,8 @@ SELECT DISTINCT x::text AS host_session_id FROM known_host_sessions(@tenant_id::
 
 -- name: Bury :one
 -- The sweep comes in a while, should the one who buries not get to the end.
-INSERT INTO tombstones (tenant_id, key_hash, sid, host_sessions, counts, sweep_at)
-VALUES (@tenant_id, session_grave(@tenant_id, @session_key::text), @sid, @host_sessions::bytea[], '{"sessions": 1}', now() + interval '1 minute')
+INSERT INTO tombstones (tenant_id, key_hash, sid, host_sessions, counts, sweep_at, sealed)
+VALUES (@tenant_id, session_grave(@tenant_id, @session_key::text), @sid, @host_sessions::bytea[], '{"sessions": 1}', now() + interval '1 minute', @sealed)
 RETURNING erased_at;
 
 -- name: DeleteSession :exec
@@ -60,7 +60,7 @@ FROM (
     FOR UPDATE SKIP LOCKED
 ) due
 WHERE t.tenant_id = due.tenant_id AND t.sid = due.sid
-RETURNING t.tenant_id, t.sid;
+RETURNING t.tenant_id, t.sid, t.sealed;
 
 -- name: KeysWithPrefix :many
 -- Keys with a prefix stand together; no key is as long as the upper bound.

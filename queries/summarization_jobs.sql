@@ -26,7 +26,7 @@ FROM (
     FOR UPDATE SKIP LOCKED
 ) due
 WHERE j.tenant_id = due.tenant_id AND j.id = due.id
-RETURNING j.id, j.model, j.system, j.prompt, j.max_tokens, j.lease_until,
+RETURNING j.id, j.sid, j.key, j.model, j.system, j.prompt, j.max_tokens, j.lease_until,
     (SELECT s.session_key FROM sessions s WHERE s.tenant_id = j.tenant_id AND s.sid = j.sid) AS session_key;
 
 -- name: AnswerJob :execrows
@@ -44,7 +44,7 @@ WHERE tenant_id = @tenant_id AND id = @id AND state IN ('waiting', 'leased');
 SELECT EXISTS (SELECT FROM summarization_jobs WHERE tenant_id = @tenant_id AND id = @id);
 
 -- name: ReadJob :one
-SELECT state, answer, finish, answer_model, input_tokens, output_tokens, error,
+SELECT sid, key, state, answer, finish, answer_model, input_tokens, output_tokens, error,
        (state = 'waiting' AND lease_by <= now()
         OR state = 'leased' AND lease_until + (lease_by - created_at) <= now())::boolean AS unclaimed
 FROM summarization_jobs WHERE tenant_id = @tenant_id AND id = @id;

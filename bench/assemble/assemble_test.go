@@ -16,6 +16,7 @@ import (
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/message"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/store/storetest"
 	"github.com/engined/engined/internal/testdb"
 	"github.com/engined/engined/internal/tokens"
 	"github.com/engined/engined/internal/window"
@@ -75,7 +76,7 @@ func turn(b *testing.B, i int) []store.NewEvent {
 // history opens a database with one session of so many messages.
 func history(b *testing.B, messages int) *counted {
 	b.Helper()
-	s, err := store.Open(b.Context(), store.Config{URL: testdb.New(b)})
+	s, err := storetest.Open(b, b.Context(), store.Config{URL: testdb.New(b)})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/retrieval"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/store/storetest"
 	"github.com/engined/engined/internal/testdb"
 )
 
@@ -47,7 +48,7 @@ func TestRemoteMemory(t *testing.T) {
 // and behind the wire.
 func TestBuiltins(t *testing.T) {
 	t.Parallel()
-	st, err := store.Open(t.Context(), store.Config{URL: testdb.New(t)})
+	st, err := storetest.Open(t, t.Context(), store.Config{URL: testdb.New(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/engined/engined/contextengine"
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/store/storetest"
 	"github.com/engined/engined/internal/testdb"
 )
 
@@ -30,7 +31,7 @@ func (l *brokenLog) View(ctx context.Context, tenant, key string, cached uuid.UU
 // builtins is a slot with the real engines on a real Postgres.
 func builtins(t *testing.T) (*brokenLog, *engine.Registry, *engine.Guard) {
 	t.Helper()
-	st, err := store.Open(t.Context(), store.Config{URL: testdb.New(t)})
+	st, err := storetest.Open(t, t.Context(), store.Config{URL: testdb.New(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/engined/engined/internal/compact/summarize"
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/store/storetest"
 	"github.com/engined/engined/internal/testdb"
 	"github.com/engined/engined/internal/verify"
 )
@@ -50,7 +51,7 @@ func verified(t testing.TB, st *store.Store) {
 // node is one engine on a database that several may share.
 func node(t testing.TB, url string, mod ...func(*engine.Config)) *bundle {
 	t.Helper()
-	st, err := store.Open(t.Context(), store.Config{URL: url})
+	st, err := storetest.Open(t, t.Context(), store.Config{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}

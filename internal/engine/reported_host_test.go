@@ -10,6 +10,7 @@ import (
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/message"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/store/storetest"
 	"github.com/engined/engined/internal/testdb"
 )
 
@@ -39,7 +40,7 @@ func TestATurnWithoutABudgetKeepsTheLastOneKnown(t *testing.T) {
 
 func TestSessionsThatNeverNamedABudgetAreCompacted(t *testing.T) {
 	t.Parallel()
-	st, err := store.Open(t.Context(), store.Config{URL: testdb.New(t), DefaultBudget: 6000})
+	st, err := storetest.Open(t, t.Context(), store.Config{URL: testdb.New(t), DefaultBudget: 6000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/replay"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/store/storetest"
 	"github.com/engined/engined/internal/testdb"
 )
 
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newEngine(t *testing.T) *engine.Lossless {
 	t.Helper()
-	st, err := store.Open(t.Context(), store.Config{URL: testdb.New(t)})
+	st, err := storetest.Open(t, t.Context(), store.Config{URL: testdb.New(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

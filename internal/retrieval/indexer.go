@@ -16,7 +16,7 @@ import (
 
 // Index is what the Indexer needs of the store.
 type Index interface {
-	FeedWithin(ctx context.Context, tenant string, after store.Cursor, limit int, maxBytes int64) ([]store.FeedEvent, error)
+	FeedUnopened(ctx context.Context, tenant string, after store.Cursor, limit int, maxBytes int64) ([]store.FeedEvent, error)
 	EventsWithin(ctx context.Context, tenant string, sid uuid.UUID, after int64, limit int, maxBytes int64) ([]events.Event, error)
 	SearchBehind(ctx context.Context, limit int) ([]string, error)
 	SearchClaim(ctx context.Context, tenant string, lease time.Duration) (store.Cursor, bool, error)
@@ -101,7 +101,7 @@ func (x *Indexer) Index(ctx context.Context, tenant string, within time.Duration
 }
 
 func (x *Indexer) run(ctx context.Context, tenant string, at store.Cursor) (int, store.Cursor, error) {
-	page, err := x.index.FeedWithin(ctx, tenant, at, runEvents, runBytes)
+	page, err := x.index.FeedUnopened(ctx, tenant, at, runEvents, runBytes)
 	if err != nil || len(page) == 0 {
 		return 0, at, err
 	}
@@ -110,6 +110,9 @@ func (x *Indexer) run(ctx context.Context, tenant string, at store.Cursor) (int,
 	for i := range page {
 		e := &page[i]
 		batch.Heads[e.SID] = max(batch.Heads[e.SID], e.Seq)
+		if e.Sealed {
+			continue // its words would stand in the index
+		}
 		parts, err := extract(e, func(id string) string { return calls.of(e, id) })
 		if err != nil {
 			// What cannot be read is no text; the rest is.

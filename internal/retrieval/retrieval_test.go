@@ -18,6 +18,7 @@ import (
 	"github.com/engined/engined/internal/message"
 	"github.com/engined/engined/internal/retrieval"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/store/storetest"
 	"github.com/engined/engined/internal/testdb"
 )
 
@@ -33,7 +34,7 @@ type bundle struct {
 
 func setup(t testing.TB) *bundle {
 	t.Helper()
-	st, err := store.Open(t.Context(), store.Config{URL: testdb.New(t)})
+	st, err := storetest.Open(t, t.Context(), store.Config{URL: testdb.New(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/store/db"
+	"github.com/engined/engined/internal/vault"
 )
 
 // summaryPage is how many summaries an erasure reads at a time.
@@ -51,7 +52,7 @@ func (s *Store) dropAncestor(ctx context.Context, q *db.Queries, tenant, key str
 		return Stepped{Head: cur.Head, Epoch: cur.Epoch}, nil
 	}
 	through := next.Line[0].To
-	if err := blankSummaries(ctx, q, cur, through); err != nil {
+	if err := s.blankSummaries(ctx, q, cur, through); err != nil {
 		return Stepped{}, err
 	}
 	if err := forgetInStates(ctx, q, cur, erased); err != nil {
@@ -116,7 +117,15 @@ func (s *Store) forgetParentKey(ctx context.Context, tenant, key string, sid uui
 			if err != nil {
 				return fmt.Errorf("events: %w", err)
 			}
-			if err := json.Unmarshal(r.Body, body); err != nil {
+			open := s.opener(tenant, sid)
+			plain, err := open.event(ctx, r.Seq, r.Body)
+			if unreadable(err) {
+				return nil // for everybody
+			}
+			if err != nil {
+				return err
+			}
+			if err := json.Unmarshal(plain, body); err != nil {
 				return fmt.Errorf("event %d: %w", r.Seq, err)
 			}
 			forget()
@@ -124,7 +133,7 @@ func (s *Store) forgetParentKey(ctx context.Context, tenant, key string, sid uui
 			if err != nil {
 				return err
 			}
-			return q.RewriteEvent(ctx, db.RewriteEventParams{TenantID: tenant, SID: sid, Seq: r.Seq, Body: raw})
+			return s.rewriteEvent(ctx, q, open, r.Seq, raw, vault.IsSealed(r.Body))
 		}
 		var forked events.ForkedBody
 		if err := rewrite(events.Forked, &forked, func() { forked.ParentSessionKey = "" }); err != nil {
@@ -166,7 +175,8 @@ func forgetInStates(ctx context.Context, q *db.Queries, cur Session, erased uuid
 
 // blankSummaries empties the texts of a session's own summaries that cover
 // anything up to a place.
-func blankSummaries(ctx context.Context, q *db.Queries, cur Session, through int64) error {
+func (s *Store) blankSummaries(ctx context.Context, q *db.Queries, cur Session, through int64) error {
+	open := s.opener(cur.Tenant, cur.SID)
 	for after := int64(0); ; {
 		rows, err := q.EventsOfType(ctx, db.EventsOfTypeParams{
 			TenantID: cur.Tenant, SID: cur.SID, Type: int16(events.SummaryCreated), After: after, Upto: cur.Head, MaxRows: summaryPage,
@@ -176,8 +186,15 @@ func blankSummaries(ctx context.Context, q *db.Queries, cur Session, through int
 		}
 		for _, r := range rows {
 			after = r.Seq
+			plain, err := open.event(ctx, r.Seq, r.Body)
+			if unreadable(err) {
+				continue // for everybody
+			}
+			if err != nil {
+				return err
+			}
 			var b events.SummaryBody
-			if err := json.Unmarshal(r.Body, &b); err != nil {
+			if err := json.Unmarshal(plain, &b); err != nil {
 				return fmt.Errorf("summary %d: %w", r.Seq, err)
 			}
 			if !events.AnyUpTo(b.Covers, through) {
@@ -187,7 +204,7 @@ func blankSummaries(ctx context.Context, q *db.Queries, cur Session, through int
 			if err != nil {
 				return err
 			}
-			if err := q.RewriteEvent(ctx, db.RewriteEventParams{TenantID: cur.Tenant, SID: cur.SID, Seq: r.Seq, Body: body}); err != nil {
+			if err := s.rewriteEvent(ctx, q, open, r.Seq, body, vault.IsSealed(r.Body)); err != nil {
 				return fmt.Errorf("summary %d: %w", r.Seq, err)
 			}
 		}
@@ -199,4 +216,17 @@ func blankSummaries(ctx context.Context, q *db.Queries, cur Session, through int
 		return fmt.Errorf("bodies: %w", err)
 	}
 	return nil
+}
+
+// rewriteEvent replaces the body of an event that the engine wrote, encrypted
+// as it was.
+func (s *Store) rewriteEvent(ctx context.Context, q *db.Queries, o *opener, seq int64, body []byte, sealed bool) error {
+	if sealed {
+		k, err := o.key(ctx)
+		if err != nil {
+			return err
+		}
+		body = k.Seal(vault.Event, nil, body)
+	}
+	return q.RewriteEvent(ctx, db.RewriteEventParams{TenantID: o.tenant, SID: o.sid, Seq: seq, Body: body})
 }

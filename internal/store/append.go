@@ -15,6 +15,7 @@ import (
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/message"
 	"github.com/engined/engined/internal/store/db"
+	"github.com/engined/engined/internal/vault"
 )
 
 // KeyKind says what a key of an event identifies. The numbers are stored.
@@ -80,6 +81,8 @@ type Item struct {
 	// Owes lets the item put the session into debt when it crosses the threshold.
 	Owes   bool
 	Events []NewEvent
+	// pinned is the life that the item is encrypted for; zero where it is not.
+	pinned uuid.UUID
 }
 
 // HostItem starts a host's write to a session.
@@ -116,6 +119,8 @@ const (
 	verdictEpoch
 	verdictLease
 	verdictKnown
+	_ // a lease that another owner holds
+	verdictOtherLife
 )
 
 type outcome struct {
@@ -147,6 +152,11 @@ func (o *outcome) result(it *Item) (Appended, error) {
 		return Appended{}, &contextengine.EpochConflictError{Expected: *it.ExpectedEpoch, Epoch: o.epoch}
 	case verdictLease:
 		return Appended{}, ErrLeaseStale
+	case verdictOtherLife:
+		if it.pinned == (uuid.UUID{}) {
+			return Appended{}, fmt.Errorf("%w: %w", errOtherLife, vault.ErrClosed)
+		}
+		return Appended{}, errOtherLife
 	}
 	return Appended{}, fmt.Errorf("append: unexpected verdict %d", o.verdict)
 }
@@ -199,7 +209,7 @@ func (s *Store) params(items []*Item, try bool) db.AppendEventsParams {
 		EBody: make([][]byte, 0, events), EVersion: make([]int16, 0, events), ERole: make([]int16, 0, events),
 		ETokens: make([]int32, 0, events), EFlags: make([]int32, 0, events), ELinks: make([][]byte, 0, events),
 		EKind: make([]int16, 0, events), EKey: make([][]byte, 0, events),
-		EKind2: make([]int16, 0, events), EKey2: make([][]byte, 0, events),
+		EKind2: make([]int16, 0, events), EKey2: make([][]byte, 0, events), ISealed: []bool{},
 	}
 	opened := make(map[string]uuid.UUID, len(items))
 	for i, it := range items {
@@ -207,6 +217,11 @@ func (s *Store) params(items []*Item, try bool) db.AppendEventsParams {
 		if !ok {
 			sid = uuid.Must(uuid.NewV7())
 			opened[it.SessionKey] = sid
+		}
+		if it.pinned != (uuid.UUID{}) {
+			sid = it.pinned
+			p.ISealed = append(p.ISealed, make([]bool, i+1-len(p.ISealed))...)
+			p.ISealed[i] = true
 		}
 		gate := 0
 		if it.Gate > 0 {

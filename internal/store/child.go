@@ -71,6 +71,9 @@ func (s *Store) OpenChild(ctx context.Context, c *NewChild) (Appended, error) {
 			return fmt.Errorf("session: %w", err)
 		}
 		it := &Item{Tenant: c.Tenant, SessionKey: c.Key, Create: true, HostSession: c.HostSession, Events: c.Events}
+		if it, err = s.sealTo(ctx, Session{}, false, it); err != nil {
+			return err
+		}
 		outs, err := run(ctx, q, s.params([]*Item{it}, false))
 		if err != nil {
 			return fmt.Errorf("append: %w", err)

@@ -2,14 +2,18 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/store/db"
+	"github.com/engined/engined/internal/vault"
 )
 
 // Debt is what a session owes.
@@ -140,12 +144,19 @@ func (s *Store) Draft(ctx context.Context, tenant string, sid uuid.UUID, key []b
 	if err != nil {
 		return nil, false, readErr("draft", err)
 	}
+	if b, err = s.opener(tenant, sid).bytes(ctx, vault.Draft, key, b); err != nil {
+		return nil, false, err
+	}
 	return b, true, nil
 }
 
 // PutDraft keeps a finished summary. It leaves nothing behind for a session
 // that is gone.
 func (s *Store) PutDraft(ctx context.Context, tenant string, sid uuid.UUID, key, draft []byte) error {
+	draft, err := s.opener(tenant, sid).seal(ctx, vault.Draft, key, draft)
+	if err != nil {
+		return err
+	}
 	if err := s.of(tenant).PutDraft(ctx, db.PutDraftParams{TenantID: tenant, SID: sid, Key: key, Draft: draft}); err != nil {
 		return fmt.Errorf("draft: %w", errUnavailable(err))
 	}
@@ -154,9 +165,46 @@ func (s *Store) PutDraft(ctx context.Context, tenant string, sid uuid.UUID, key,
 
 // CompactionCount is how many compactions the session had since its last reset.
 func (s *Store) CompactionCount(ctx context.Context, tenant string, sid uuid.UUID) (int64, error) {
+	k, err := s.opener(tenant, sid).perhaps(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if k != nil {
+		return s.countSealed(ctx, tenant, sid)
+	}
 	n, err := s.of(tenant).CountCompactions(ctx, db.CountCompactionsParams{TenantID: tenant, SID: sid})
 	if err != nil {
 		return 0, readErr("compactions", err)
 	}
 	return n, nil
+}
+
+// countSealed is CompactionCount where SQL can't read the events.
+func (s *Store) countSealed(ctx context.Context, tenant string, sid uuid.UUID) (n int64, err error) {
+	after, _, err := s.NewestOfType(ctx, tenant, sid, events.SessionReset, math.MaxInt64)
+	if err != nil {
+		return 0, err
+	}
+	const page = 500
+	for {
+		rows, err := s.EventsOfType(ctx, tenant, sid, events.EpochRotated, after, math.MaxInt64, page)
+		if err != nil {
+			return 0, err
+		}
+		for i := range rows {
+			var b struct {
+				Cause events.Cause `json:"cause"`
+			}
+			if err := json.Unmarshal(rows[i].Body, &b); err != nil {
+				return 0, fmt.Errorf("event %d: %w", rows[i].Seq, err)
+			}
+			if b.Cause == events.CauseCompaction {
+				n++
+			}
+			after = rows[i].Seq
+		}
+		if len(rows) < page {
+			return n, nil
+		}
+	}
 }

@@ -84,6 +84,10 @@ func (s *Store) commitStep(ctx context.Context, q *db.Queries, cur Session, step
 		Tenant: cur.Tenant, SessionKey: cur.Key, Host: step.Host,
 		Gateway: step.Gateway, HostSession: step.HostSession, LeaseToken: step.LeaseToken, Events: step.Events,
 	}
+	it, err := s.sealTo(ctx, cur, true, it)
+	if err != nil {
+		return Stepped{}, err
+	}
 	outs, err := run(ctx, q, s.params([]*Item{it}, false))
 	if err != nil {
 		return Stepped{}, fmt.Errorf("append: %w", err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/store/db"
+	"github.com/engined/engined/internal/vault"
 )
 
 // eraseBatch is how many rows of a table go at a time. Rows can be 256 KiB, and
@@ -26,6 +27,8 @@ type Erasure struct {
 	Counts map[string]int64
 	// Complete is false when rows are left for the sweep. Nobody sees them.
 	Complete bool
+	// sealed: its key is to be destroyed.
+	sealed bool
 }
 
 // Erase erases a session. When it returns without an error the session is
@@ -93,6 +96,9 @@ func (s *Store) buryOnce(ctx context.Context, tenant, key string, due func(*db.Q
 		if err := s.disinherit(ctx, q, tenant, row.SID, keys); err != nil {
 			return err
 		}
+		if row.Sealed && s.cfg.Vault == nil {
+			return vault.ErrClosed // it could not destroy the key
+		}
 		lives, err := s.hostSessions(ctx, q, tenant, row.SID, row.Head)
 		if err != nil {
 			return err
@@ -100,8 +106,8 @@ func (s *Store) buryOnce(ctx context.Context, tenant, key string, due func(*db.Q
 		if err := q.DeleteSession(ctx, db.DeleteSessionParams{TenantID: tenant, SID: row.SID}); err != nil {
 			return fmt.Errorf("session: %w", err)
 		}
-		e.SID = row.SID
-		e.ErasedAt, err = q.Bury(ctx, db.BuryParams{TenantID: tenant, SessionKey: key, SID: row.SID, HostSessions: lives})
+		e.SID, e.sealed = row.SID, row.Sealed
+		e.ErasedAt, err = q.Bury(ctx, db.BuryParams{TenantID: tenant, SessionKey: key, SID: row.SID, HostSessions: lives, Sealed: row.Sealed})
 		if err != nil {
 			return fmt.Errorf("tombstone: %w", err)
 		}
@@ -110,6 +116,7 @@ func (s *Store) buryOnce(ctx context.Context, tenant, key string, due func(*db.Q
 	if err != nil {
 		return Erasure{}, fmt.Errorf("erase: %w", errUnavailable(err))
 	}
+	s.pins.drop(pinKey{tenant, key})
 	e.Counts = map[string]int64{"sessions": 1}
 	return e, nil
 }
@@ -131,12 +138,20 @@ func (s *Store) hostSessions(ctx context.Context, q *db.Queries, tenant string, 
 		if err != nil {
 			return nil, fmt.Errorf("host sessions: %w", err)
 		}
+		open := s.opener(tenant, sid)
 		for _, r := range rows {
+			body, err := open.event(ctx, r.Seq, r.Body)
+			if unreadable(err) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
 			var b struct {
 				HostSessionID     string `json:"hostSessionId"`
 				NextHostSessionID string `json:"nextHostSessionId"`
 			}
-			if json.Unmarshal(r.Body, &b) != nil {
+			if json.Unmarshal(body, &b) != nil {
 				continue // what cannot be read names nobody
 			}
 			known[b.HostSessionID], known[b.NextHostSessionID] = struct{}{}, struct{}{}
@@ -153,7 +168,7 @@ func (s *Store) hostSessions(ctx context.Context, q *db.Queries, tenant string, 
 
 // empty deletes the rows of a buried session as far as ctx goes.
 func (s *Store) empty(ctx context.Context, tenant string, e Erasure) Erasure {
-	counts, err := s.emptyGrave(ctx, tenant, e.SID)
+	counts, err := s.emptyGrave(ctx, tenant, e.SID, e.sealed)
 	if err == nil {
 		e.Counts, e.Complete = counts, true
 		return e
@@ -170,7 +185,11 @@ func (s *Store) empty(ctx context.Context, tenant string, e Erasure) Erasure {
 	return e
 }
 
-func (s *Store) emptyGrave(ctx context.Context, tenant string, sid uuid.UUID) (map[string]int64, error) {
+func (s *Store) emptyGrave(ctx context.Context, tenant string, sid uuid.UUID, sealed bool) (map[string]int64, error) {
+	// First: with its key go all copies there are of the session.
+	if err := s.destroyKey(ctx, tenant, sid, sealed); err != nil {
+		return nil, err
+	}
 	if err := s.forgetAncestor(ctx, tenant, sid); err != nil {
 		return nil, fmt.Errorf("forks: %w", err)
 	}
@@ -200,6 +219,16 @@ func (s *Store) emptyGrave(ctx context.Context, tenant string, sid uuid.UUID) (m
 		return nil, fmt.Errorf("receipt: %w", errUnavailable(err))
 	}
 	return decodeCounts(raw)
+}
+
+func (s *Store) destroyKey(ctx context.Context, tenant string, sid uuid.UUID, sealed bool) error {
+	switch {
+	case s.cfg.Vault != nil:
+		return s.cfg.Vault.Destroy(ctx, tenant, sid)
+	case sealed:
+		return vault.ErrClosed // a process with the keys goes on
+	}
+	return nil
 }
 
 func decodeCounts(raw []byte) (map[string]int64, error) {
@@ -250,7 +279,7 @@ func (s *Store) SweepErased(ctx context.Context, limit int) (int, error) {
 		return 0, readErr("tombstones", err)
 	}
 	for _, g := range due {
-		if _, err := s.emptyGrave(ctx, g.TenantID, g.SID); err != nil {
+		if _, err := s.emptyGrave(ctx, g.TenantID, g.SID, g.Sealed); err != nil {
 			return 0, err
 		}
 	}

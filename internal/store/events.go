@@ -38,8 +38,11 @@ func (s *Store) Bodies(ctx context.Context, tenant string, sid uuid.UUID, seqs [
 		return nil, readErr("bodies", err)
 	}
 	out := make(map[int64][]byte, len(rows))
+	open := s.opener(tenant, sid)
 	for _, r := range rows {
-		out[r.Seq] = r.Body
+		if out[r.Seq], err = open.event(ctx, r.Seq, r.Body); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }
@@ -57,8 +60,13 @@ func (s *Store) Recorded(ctx context.Context, tenant string, sid uuid.UUID, seqs
 		return nil, readErr("bodies", err)
 	}
 	out := make(map[int64]Recorded, len(rows))
+	open := s.opener(tenant, sid)
 	for _, r := range rows {
-		out[r.Seq] = Recorded{Body: r.Body, At: r.RecordedAt}
+		body, err := open.event(ctx, r.Seq, r.Body)
+		if err != nil {
+			return nil, err
+		}
+		out[r.Seq] = Recorded{Body: body, At: r.RecordedAt}
 	}
 	return out, nil
 }
@@ -78,14 +86,19 @@ func (s *Store) EventsWithin(ctx context.Context, tenant string, sid uuid.UUID, 
 		return nil, readErr("events", err)
 	}
 	out := make([]events.Event, len(rows))
+	open := s.opener(tenant, sid)
 	for i, r := range rows {
 		facts, err := factsOf(r.Role, r.Tokens, r.Flags, r.Links)
 		if err != nil {
 			return nil, err
 		}
+		body, err := open.event(ctx, r.Seq, r.Body)
+		if err != nil {
+			return nil, err
+		}
 		out[i] = events.Event{
 			Seq: r.Seq, Type: events.Type(r.Type), ParentSeq: r.ParentSeq, Epoch: r.Epoch, Gateway: r.Gateway,
-			HostSessionID: r.HostSessionID, Body: r.Body, RecordedAt: r.RecordedAt,
+			HostSessionID: r.HostSessionID, Body: body, RecordedAt: r.RecordedAt,
 			ReaderVersion: r.ReaderVersion, Facts: facts, Offset: r.OffsetTokens,
 		}
 	}
@@ -101,9 +114,14 @@ func (s *Store) EventsOfType(ctx context.Context, tenant string, sid uuid.UUID, 
 		return nil, readErr("events", err)
 	}
 	out := make([]events.Event, len(rows))
+	open := s.opener(tenant, sid)
 	for i, r := range rows {
+		body, err := open.event(ctx, r.Seq, r.Body)
+		if err != nil {
+			return nil, err
+		}
 		out[i] = events.Event{
-			Seq: r.Seq, Type: events.Type(r.Type), ParentSeq: r.ParentSeq, Epoch: r.Epoch, Body: r.Body, RecordedAt: r.RecordedAt,
+			Seq: r.Seq, Type: events.Type(r.Type), ParentSeq: r.ParentSeq, Epoch: r.Epoch, Body: body, RecordedAt: r.RecordedAt,
 		}
 	}
 	return out, nil
@@ -119,7 +137,10 @@ func (s *Store) NewestOfType(ctx context.Context, tenant string, sid uuid.UUID, 
 	if err != nil {
 		return 0, nil, readErr("events", err)
 	}
-	return r.Seq, r.Body, nil
+	if body, err = s.opener(tenant, sid).event(ctx, r.Seq, r.Body); err != nil {
+		return 0, nil, err
+	}
+	return r.Seq, body, nil
 }
 
 // CountMessages counts the messages in runs of seqs that all exist. Its cost
@@ -151,8 +172,13 @@ func (s *Store) MessageHashes(ctx context.Context, tenant string, sid uuid.UUID,
 		return nil, readErr("events", err)
 	}
 	out := make([]MessageHash, len(rows))
+	open := s.opener(tenant, sid)
 	for i, r := range rows {
-		out[i] = MessageHash{Seq: r.Seq, Hash: r.PayloadHash, Lane: Lane{r.Gateway, r.HostSessionID}}
+		hash, err := open.hash(ctx, r.PayloadHash)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = MessageHash{Seq: r.Seq, Hash: hash, Lane: Lane{r.Gateway, r.HostSessionID}}
 	}
 	return out, nil
 }
@@ -178,12 +204,29 @@ func (s *Store) Parents(ctx context.Context, tenant string, sid uuid.UUID, upto,
 // KnownKeys looks keys of one kind up and answers with the seqs they name. An
 // unknown session knows none.
 func (s *Store) KnownKeys(ctx context.Context, tenant, key string, kind KeyKind, keys [][]byte) (map[string]int64, error) {
-	rows, err := s.of(tenant).KnownKeys(ctx, db.KnownKeysParams{TenantID: tenant, SessionKey: key, Kind: int16(kind), Keys: keys})
+	stored, plain := keys, map[string][]byte{}
+	if s.cfg.Vault != nil {
+		p, err := s.pinOf(ctx, tenant, key, "", false)
+		if err != nil {
+			return nil, err
+		}
+		if p.sealer != nil {
+			stored = make([][]byte, len(keys))
+			for i, k := range keys {
+				stored[i] = sealKey(p.sealer, Key{Kind: kind, Value: k}).Value
+				plain[string(stored[i])] = k
+			}
+		}
+	}
+	rows, err := s.of(tenant).KnownKeys(ctx, db.KnownKeysParams{TenantID: tenant, SessionKey: key, Kind: int16(kind), Keys: stored})
 	if err != nil {
 		return nil, readErr("keys", err)
 	}
 	out := make(map[string]int64, len(rows))
 	for _, r := range rows {
+		if k, ok := plain[string(r.Key)]; ok {
+			r.Key = k
+		}
 		out[string(r.Key)] = r.Seq
 	}
 	return out, nil

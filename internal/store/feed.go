@@ -12,6 +12,7 @@ import (
 
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/store/db"
+	"github.com/engined/engined/internal/vault"
 )
 
 // Cursor is a place in the gap-safe order. The zero value is the beginning.
@@ -27,6 +28,11 @@ type FeedEvent struct {
 	Cursor     Cursor
 	SessionKey string
 	SID        uuid.UUID
+	// Sealed: it is encrypted where it is stored.
+	Sealed bool
+	// Unreadable says why its body is null: the session's key was destroyed, or the
+	// body is damaged.
+	Unreadable error
 	events.Event
 }
 
@@ -35,6 +41,15 @@ type FeedEvent struct {
 // too, so a cursor never passes an event by. It is ErrFeedEra for a cursor of
 // another era, and ErrFeedClosed where no order is safe.
 func (s *Store) FeedWithin(ctx context.Context, tenant string, after Cursor, limit int, maxBytes int64) ([]FeedEvent, error) {
+	return s.feed(ctx, tenant, after, limit, maxBytes, true)
+}
+
+// FeedUnopened is FeedWithin that leaves the bodies of what is encrypted out.
+func (s *Store) FeedUnopened(ctx context.Context, tenant string, after Cursor, limit int, maxBytes int64) ([]FeedEvent, error) {
+	return s.feed(ctx, tenant, after, limit, maxBytes, false)
+}
+
+func (s *Store) feed(ctx context.Context, tenant string, after Cursor, limit int, maxBytes int64, open bool) ([]FeedEvent, error) {
 	era, err := s.eraOf(ctx, after)
 	if err != nil {
 		return nil, err
@@ -46,16 +61,32 @@ func (s *Store) FeedWithin(ctx context.Context, tenant string, after Cursor, lim
 		return nil, readErr("feed", err)
 	}
 	out := make([]FeedEvent, len(rows))
+	openers := map[uuid.UUID]*opener{}
 	for i, r := range rows {
+		body, sealed, broken := r.Body, vault.IsSealed(r.Body), error(nil)
+		if sealed && !open {
+			body = nil
+		} else if sealed {
+			if openers[r.SID] == nil {
+				openers[r.SID] = s.opener(tenant, r.SID)
+			}
+			if body, err = openers[r.SID].event(ctx, r.Seq, r.Body); unreadable(err) {
+				body, broken = []byte("null"), err
+				s.log.Warn("an event of the feed is unreadable", "sid", r.SID, "seq", r.Seq, "error", err)
+			} else if err != nil {
+				return nil, err
+			}
+		}
 		facts, err := factsOf(r.Role, r.Tokens, r.Flags, nil)
 		if err != nil {
 			return nil, err
 		}
 		out[i] = FeedEvent{
 			Cursor: Cursor{Era: era, XID: r.Xid.Uint64, Position: r.Position}, SessionKey: r.SessionKey, SID: r.SID,
+			Sealed: sealed, Unreadable: broken,
 			Event: events.Event{
 				Seq: r.Seq, Type: events.Type(r.Type), ParentSeq: r.ParentSeq, Epoch: r.Epoch, Gateway: r.Gateway,
-				HostSessionID: r.HostSessionID, Body: r.Body, RecordedAt: r.RecordedAt, Facts: facts,
+				HostSessionID: r.HostSessionID, Body: body, RecordedAt: r.RecordedAt, Facts: facts,
 			},
 		}
 	}
@@ -143,11 +174,20 @@ func (s *Store) RecordAnswers(ctx context.Context, answers []Answer) error {
 	var p db.RecordAnswersParams
 	for i := range answers {
 		a := &answers[i]
+		// What was never said holds no passages.
+		if s.cfg.Vault != nil && a.Head > 0 {
+			params, err := s.opener(a.Tenant, a.SID).seal(ctx, vault.Answer, nil, a.Params)
+			if err != nil {
+				return err
+			}
+			p.Params = append(p.Params, params)
+		} else {
+			p.Params = append(p.Params, a.Params)
+		}
 		p.TenantIds = append(p.TenantIds, a.Tenant)
 		p.Sids = append(p.Sids, a.SID)
 		p.Heads = append(p.Heads, a.Head)
 		p.Epochs = append(p.Epochs, a.Epoch)
-		p.Params = append(p.Params, a.Params)
 		p.Fingerprints = append(p.Fingerprints, a.Fingerprint)
 		p.Tokens = append(p.Tokens, int32(a.Tokens))
 		p.AnsweredAt = append(p.AnsweredAt, a.At)
@@ -166,8 +206,13 @@ func (s *Store) AnswersAt(ctx context.Context, tenant string, sid uuid.UUID, hea
 		return nil, readErr("window answers", err)
 	}
 	out := make([]Answer, len(rows))
+	open := s.opener(tenant, sid)
 	for i, r := range rows {
-		out[i] = Answer{Tenant: tenant, SID: sid, Head: head, Epoch: r.Epoch, Params: r.Params, Fingerprint: r.Fingerprint}
+		params, err := open.bytes(ctx, vault.Answer, nil, r.Params)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = Answer{Tenant: tenant, SID: sid, Head: head, Epoch: r.Epoch, Params: params, Fingerprint: r.Fingerprint}
 	}
 	return out, nil
 }

@@ -71,6 +71,9 @@ func (s *Store) disguiseIn(ctx context.Context, tenant string, child uuid.UUID, 
 	const most = 1000
 	for _, t := range []events.Type{events.Forked, events.SubagentPrepared} {
 		rows, err := s.EventsOfType(ctx, tenant, child, t, 0, events.Open, most)
+		if unreadable(err) {
+			continue // for everybody
+		}
 		if err != nil {
 			return err
 		}
@@ -82,7 +85,12 @@ func (s *Store) disguiseIn(ctx context.Context, tenant string, child uuid.UUID, 
 			if body == nil {
 				continue
 			}
-			if err := s.of(tenant).RewriteEvent(ctx, db.RewriteEventParams{TenantID: tenant, SID: child, Seq: e.Seq, Body: body}); err != nil {
+			open := s.opener(tenant, child)
+			sealer, err := open.perhaps(ctx)
+			if err != nil {
+				return err
+			}
+			if err := s.rewriteEvent(ctx, s.of(tenant), open, e.Seq, body, sealer != nil); err != nil {
 				return fmt.Errorf("event %d: %w", e.Seq, errUnavailable(err))
 			}
 		}

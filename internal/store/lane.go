@@ -62,6 +62,14 @@ func (s *Store) Append(ctx context.Context, it *Item) (Appended, error) {
 	if err := ctx.Err(); err != nil {
 		return Appended{}, err
 	}
+	if s.cfg.Vault != nil {
+		return s.appendFor(ctx, it)
+	}
+	return s.submit(ctx, it)
+}
+
+// submit is Append for an item as it is stored.
+func (s *Store) submit(ctx context.Context, it *Item) (Appended, error) {
 	var h maphash.Hash
 	h.SetSeed(laneSeed)
 	_, _ = h.WriteString(it.Tenant)

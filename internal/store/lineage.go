@@ -122,7 +122,7 @@ func (s *Store) EndSubagent(ctx context.Context, tenant string, d Descent, reaso
 		if err := q.LockSession(ctx, db.LockSessionParams{TenantID: tenant, SessionKey: d.SessionKey}); err != nil {
 			return fmt.Errorf("lock: %w", err)
 		}
-		_, now, err := childByKey(ctx, q, tenant, d.SessionKey)
+		cur, now, err := childByKey(ctx, q, tenant, d.SessionKey)
 		switch {
 		case err != nil:
 			return err
@@ -132,6 +132,9 @@ func (s *Store) EndSubagent(ctx context.Context, tenant string, d Descent, reaso
 			return nil
 		}
 		it := &Item{Tenant: tenant, SessionKey: d.SessionKey, Events: []NewEvent{e}}
+		if it, err = s.sealTo(ctx, cur, true, it); err != nil {
+			return err
+		}
 		outs, err := run(ctx, q, s.params([]*Item{it}, false))
 		if err != nil {
 			return fmt.Errorf("append: %w", err)
@@ -147,7 +150,7 @@ func (s *Store) EndSubagent(ctx context.Context, tenant string, d Descent, reaso
 // contextengine.ErrSubagentBegan where a host wrote or forks descend from it,
 // and contextengine.ErrUnknownSession where that life has gone already.
 func (s *Store) RemoveChild(ctx context.Context, tenant, key string, sid uuid.UUID) error {
-	return errUnavailable(s.within(ctx, tenant, func(q *db.Queries) error {
+	err := errUnavailable(s.within(ctx, tenant, func(q *db.Queries) error {
 		if err := q.LockSession(ctx, db.LockSessionParams{TenantID: tenant, SessionKey: key}); err != nil {
 			return fmt.Errorf("lock: %w", err)
 		}
@@ -169,6 +172,14 @@ func (s *Store) RemoveChild(ctx context.Context, tenant, key string, sid uuid.UU
 		}
 		return q.ForgetSession(ctx, db.ForgetSessionParams{TenantID: tenant, SID: sid})
 	}))
+	if err != nil || s.cfg.Vault == nil {
+		return err
+	}
+	s.pins.drop(pinKey{tenant, key})
+	if err := s.cfg.Vault.Destroy(ctx, tenant, sid); err != nil {
+		s.log.Warn("the key of a session that was removed is left", "sid", sid, "error", err)
+	}
+	return nil
 }
 
 // SweepChildren removes sub-agents whose time to begin is over and keeps those

@@ -37,7 +37,7 @@ func (s *Store) InRepair(ctx context.Context, id SessionID, fn func(*Repair) err
 		if err := q.LockSession(ctx, db.LockSessionParams{TenantID: id.Tenant, SessionKey: id.Key}); err != nil {
 			return fmt.Errorf("lock: %w", err)
 		}
-		return fn(&Repair{Snapshot{q: q, id: id}})
+		return fn(&Repair{Snapshot{store: s, q: q, id: id}})
 	})
 	return errUnavailable(err)
 }
@@ -122,7 +122,14 @@ func (v *Snapshot) AmissKeys(ctx context.Context, limit int) ([]AmissKey, error)
 		return nil, readErr("keys", err)
 	}
 	out := make([]AmissKey, len(rows))
+	open := v.store.opener(v.id.Tenant, v.id.SID)
 	for i, r := range rows {
+		if r.PayloadHash, err = open.hash(ctx, r.PayloadHash); err != nil {
+			return nil, err
+		}
+		if r.EventHash, err = open.hash(ctx, r.EventHash); err != nil {
+			return nil, err
+		}
 		out[i] = AmissKey{KeyRow: KeyRow{Key: Key{Kind: KeyKind(r.Kind), Value: r.Key}, Seq: r.Seq, Hash: r.PayloadHash}, Only: r.OnlySeq}
 		if r.Found {
 			out[i].EventHash = r.EventHash
@@ -138,7 +145,14 @@ func (v *Snapshot) KeylessTurns(ctx context.Context, limit int) ([]Logged, error
 		return nil, readErr("keys", err)
 	}
 	out := make([]Logged, len(rows))
+	open := v.store.opener(v.id.Tenant, v.id.SID)
 	for i, r := range rows {
+		if r.Body, err = open.event(ctx, r.Seq, r.Body); err != nil {
+			return nil, err
+		}
+		if r.PayloadHash, err = open.hash(ctx, r.PayloadHash); err != nil {
+			return nil, err
+		}
 		out[i] = Logged{Event: events.Event{Seq: r.Seq, Type: events.TurnCommitted, Body: r.Body}, PayloadHash: r.PayloadHash}
 	}
 	return out, nil
@@ -146,8 +160,13 @@ func (v *Snapshot) KeylessTurns(ctx context.Context, limit int) ([]Logged, error
 
 // RewriteKey has a key name another event.
 func (r *Repair) RewriteKey(ctx context.Context, k KeyRow) error {
-	err := r.q.RewriteKey(ctx, db.RewriteKeyParams{
-		TenantID: r.id.Tenant, SID: r.id.SID, Kind: int16(k.Kind), Key: k.Value, Seq: k.Seq, PayloadHash: k.Hash,
+	// Its own name is as it was read: in its stored form.
+	hash, err := r.storedHash(ctx, k.Hash)
+	if err != nil {
+		return err
+	}
+	err = r.q.RewriteKey(ctx, db.RewriteKeyParams{
+		TenantID: r.id.Tenant, SID: r.id.SID, Kind: int16(k.Kind), Key: k.Value, Seq: k.Seq, PayloadHash: hash,
 	})
 	if err != nil {
 		return fmt.Errorf("key: %w", err)
@@ -157,13 +176,26 @@ func (r *Repair) RewriteKey(ctx context.Context, k KeyRow) error {
 
 // PutKey adds a key; one that is there stays as it is.
 func (r *Repair) PutKey(ctx context.Context, k KeyRow) error {
-	err := r.q.PutKeys(ctx, db.PutKeysParams{
-		TenantID: r.id.Tenant, SID: r.id.SID, Kinds: []int16{int16(k.Kind)}, Keys: [][]byte{k.Value}, Seqs: []int64{k.Seq}, Hashes: [][]byte{k.Hash},
+	hash, err := r.storedHash(ctx, k.Hash)
+	if err != nil {
+		return err
+	}
+	err = r.q.PutKeys(ctx, db.PutKeysParams{
+		TenantID: r.id.Tenant, SID: r.id.SID, Kinds: []int16{int16(k.Kind)}, Keys: [][]byte{k.Value}, Seqs: []int64{k.Seq}, Hashes: [][]byte{hash},
 	})
 	if err != nil {
 		return fmt.Errorf("key: %w", err)
 	}
 	return nil
+}
+
+// storedHash is a payload's hash as the session's rows have it.
+func (r *Repair) storedHash(ctx context.Context, h []byte) ([]byte, error) {
+	k, err := r.store.opener(r.id.Tenant, r.id.SID).perhaps(ctx)
+	if err != nil || k == nil {
+		return h, err
+	}
+	return k.SealHash(h), nil
 }
 
 // Owed is what the session owes; ok is false when it owes nothing.

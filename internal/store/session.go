@@ -28,6 +28,8 @@ type Session struct {
 	TokenBudget           int64
 	Dialect               message.Dialect
 	Gateway, HostSession  string
+	// Sealed: what it says is encrypted.
+	Sealed                bool
 	CreatedAt, UpdatedAt  time.Time
 }
 
@@ -41,7 +43,7 @@ func sessionOf(r db.Session) Session {
 		Tenant: r.TenantID, Key: r.SessionKey, SID: r.SID, Head: r.Head, HostHead: r.HostHead, Epoch: r.Epoch,
 		LeafSeq: r.LeafSeq, LeafOffset: r.LeafOffset, BaseOffset: r.BaseOffset, HoldOffset: r.HoldOffset,
 		FactorMilli: int(r.FactorMilli), TokenBudget: r.TokenBudget, Dialect: message.Dialect(r.Dialect),
-		Gateway: deref(r.Gateway), HostSession: deref(r.HostSessionID), CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		Gateway: deref(r.Gateway), HostSession: deref(r.HostSessionID), Sealed: r.Sealed, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 }
 
@@ -89,7 +91,7 @@ func (s *Store) Sessions(ctx context.Context, tenant, after string, limit int) (
 			TenantID: r.TenantID, SID: r.SID, SessionKey: r.SessionKey, Head: r.Head, HostHead: r.HostHead,
 			Epoch: r.Epoch, LeafSeq: r.LeafSeq, LeafOffset: r.LeafOffset, BaseOffset: r.BaseOffset,
 			HoldOffset: r.HoldOffset, FactorMilli: r.FactorMilli, TokenBudget: r.TokenBudget, Dialect: r.Dialect,
-			Gateway: r.Gateway, HostSessionID: r.HostSessionID, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+			Gateway: r.Gateway, HostSessionID: r.HostSessionID, Sealed: r.Sealed, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 		})
 		if r.DebtTokens != nil {
 			out[i].DebtTokens = *r.DebtTokens
@@ -122,7 +124,11 @@ func (s *Store) View(ctx context.Context, tenant, key string, cached uuid.UUID, 
 		return View{}, err
 	}
 	v.New = make([]window.Entry, len(r.Seqs))
+	open := s.opener(tenant, v.SID)
 	for i := range r.Seqs {
+		if v.Bodies[i], err = open.event(ctx, r.Seqs[i], r.Bodies[i]); err != nil {
+			return View{}, err
+		}
 		if v.New[i], err = entryOf(r.Seqs[i], r.Roles[i], r.Tokens[i], r.Flags[i], r.Links[i], r.Offsets[i]); err != nil {
 			return View{}, err
 		}

@@ -49,13 +49,14 @@ func (s *Store) StrayDebts(ctx context.Context, limit int) ([]SessionID, error) 
 
 // Snapshot reads one session as it was at one moment.
 type Snapshot struct {
-	q  *db.Queries
-	id SessionID
+	store *Store
+	q     *db.Queries
+	id    SessionID
 }
 
 // InSnapshot runs fn on a session while others write to it. It holds no lock.
 func (s *Store) InSnapshot(ctx context.Context, id SessionID, fn func(*Snapshot) error) error {
-	err := s.inSnapshot(ctx, id.Tenant, func(q *db.Queries) error { return fn(&Snapshot{q: q, id: id}) })
+	err := s.inSnapshot(ctx, id.Tenant, func(q *db.Queries) error { return fn(&Snapshot{store: s, q: q, id: id}) })
 	return errUnavailable(err)
 }
 
@@ -94,7 +95,7 @@ func (v *Snapshot) States(ctx context.Context) ([]RecordedState, error) {
 type Logged struct {
 	events.Event
 	PayloadHash []byte
-	// Found and Intact tell of a body that is kept apart.
+	// Found and Intact tell of a body that is kept apart or encrypted.
 	Found, Intact bool
 	// FactsErr says that the stored facts cannot be read.
 	FactsErr error
@@ -110,12 +111,21 @@ func (v *Snapshot) Log(ctx context.Context, after int64, limit int, maxBytes int
 		return nil, readErr("events", err)
 	}
 	out := make([]Logged, len(rows))
+	open := v.store.opener(v.id.Tenant, v.id.SID)
 	for i, r := range rows {
-		out[i] = Logged{PayloadHash: r.PayloadHash, Found: r.Found, Intact: r.Intact}
+		body, err := open.event(ctx, r.Seq, r.Body)
+		if err != nil && !unreadable(err) {
+			return nil, err
+		}
+		hash, hashErr := open.hash(ctx, r.PayloadHash)
+		if hashErr != nil {
+			return nil, hashErr
+		}
+		out[i] = Logged{PayloadHash: hash, Found: r.Found, Intact: r.Intact && err == nil}
 		facts, err := factsOf(r.Role, r.Tokens, r.Flags, r.Links)
 		out[i].FactsErr = err
 		out[i].Event = events.Event{
-			Seq: r.Seq, Type: events.Type(r.Type), ParentSeq: r.ParentSeq, Epoch: r.Epoch, Body: r.Body,
+			Seq: r.Seq, Type: events.Type(r.Type), ParentSeq: r.ParentSeq, Epoch: r.Epoch, Body: body,
 			ReaderVersion: r.ReaderVersion, Facts: facts, Offset: r.OffsetTokens,
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/engined/engined/internal/store/db"
+	"github.com/engined/engined/internal/vault"
 )
 
 // Config says how to reach Postgres and how to group appends.
@@ -38,7 +39,11 @@ type Config struct {
 	Lanes int
 	// ApplicationName shows in pg_stat_activity.
 	ApplicationName string
-	Log             *slog.Logger
+	// Vault opens what is encrypted; nil where this process has no keys. Encrypt
+	// has new sessions encrypted, and needs it.
+	Vault   *vault.Vault
+	Encrypt bool
+	Log     *slog.Logger
 }
 
 func (c Config) withDefaults() Config {
@@ -75,11 +80,15 @@ type Store struct {
 	log      *slog.Logger
 	lanes    []*lane
 	eras     eraGate
+	pins     pins
 }
 
 // Open connects. It does not migrate; see Migrate.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	cfg = cfg.withDefaults()
+	if cfg.Encrypt && cfg.Vault == nil {
+		return nil, vault.ErrClosed
+	}
 	pc, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
 		return nil, fmt.Errorf("database url: %w", err)

@@ -15,6 +15,7 @@ import (
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/message"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/store/storetest"
 	"github.com/engined/engined/internal/testdb"
 )
 
@@ -29,7 +30,7 @@ func open(t testing.TB) *store.Store {
 
 func openURL(t testing.TB, url string) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Config{URL: url, RowSecurity: true})
+	s, err := storetest.Open(t, t.Context(), store.Config{URL: url, RowSecurity: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/engined/engined/contextengine"
 	"github.com/engined/engined/internal/store/db"
+	"github.com/engined/engined/internal/vault"
 )
 
 // ErrUnknownJob: no such question, or its answer was taken already.
@@ -34,6 +35,13 @@ func (s *Store) AskHost(ctx context.Context, q Question) (uuid.UUID, error) {
 	if err != nil {
 		return uuid.Nil, err
 	}
+	open := s.opener(q.Tenant, q.SID)
+	if q.System, err = open.sealText(ctx, vault.Job, jobField(q.Key, "system"), q.System); err != nil {
+		return uuid.Nil, err
+	}
+	if q.Prompt, err = open.sealText(ctx, vault.Job, jobField(q.Key, "prompt"), q.Prompt); err != nil {
+		return uuid.Nil, err
+	}
 	got, err := s.of(q.Tenant).AskJob(ctx, db.AskJobParams{
 		TenantID: q.Tenant, ID: id, SID: q.SID, Key: q.Key, Summarizer: q.Summarizer, Model: q.Model, System: q.System,
 		Prompt: q.Prompt, MaxTokens: int32(q.MaxTokens), LeaseSeconds: q.LeaseWithin.Seconds(), DeadlineSeconds: q.AnswerWithin.Seconds(),
@@ -45,6 +53,24 @@ func (s *Store) AskHost(ctx context.Context, q Question) (uuid.UUID, error) {
 		return uuid.Nil, fmt.Errorf("summarization job: %w", errUnavailable(err))
 	}
 	return got, nil
+}
+
+// jobField tells the texts of a question and its answer apart.
+func jobField(key []byte, field string) []byte { return append([]byte(field+"\x00"), key...) }
+
+// sealJob encrypts what a gateway says to a question, if its session is encrypted.
+func (s *Store) sealJob(ctx context.Context, tenant string, id uuid.UUID, field, text string) (string, error) {
+	if s.cfg.Vault == nil || text == "" {
+		return text, nil
+	}
+	r, err := s.of(tenant).JobSession(ctx, db.JobSessionParams{TenantID: tenant, ID: id})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", ErrUnknownJob
+	}
+	if err != nil {
+		return "", readErr("summarization job", err)
+	}
+	return s.opener(tenant, r.SID).sealText(ctx, vault.Job, jobField(r.Key, field), text)
 }
 
 // HostJob is a question that a gateway has leased.
@@ -70,6 +96,13 @@ func (s *Store) LeaseHostJob(ctx context.Context, tenant, owner string, models [
 	if err != nil {
 		return HostJob{}, false, fmt.Errorf("summarization job: %w", errUnavailable(err))
 	}
+	open := s.opener(tenant, r.SID)
+	if r.System, err = open.text(ctx, vault.Job, jobField(r.Key, "system"), r.System); err != nil {
+		return HostJob{}, false, err
+	}
+	if r.Prompt, err = open.text(ctx, vault.Job, jobField(r.Key, "prompt"), r.Prompt); err != nil {
+		return HostJob{}, false, err
+	}
 	job = HostJob{ID: r.ID, SessionKey: r.SessionKey, Model: r.Model, System: r.System, Prompt: r.Prompt, MaxTokens: int(r.MaxTokens)}
 	if r.LeaseUntil != nil {
 		job.Deadline = *r.LeaseUntil
@@ -85,6 +118,9 @@ type HostAnswer struct {
 
 // AnswerHostJob keeps an answer. accepted is false where there was one before.
 func (s *Store) AnswerHostJob(ctx context.Context, tenant string, id uuid.UUID, a HostAnswer) (accepted bool, err error) {
+	if a.Text, err = s.sealJob(ctx, tenant, id, "answer", a.Text); err != nil {
+		return false, err
+	}
 	n, err := s.of(tenant).AnswerJob(ctx, db.AnswerJobParams{
 		TenantID: tenant, ID: id, Answer: &a.Text, Finish: &a.Finish, AnswerModel: &a.Model,
 		InputTokens: a.InputTokens, OutputTokens: a.OutputTokens,
@@ -94,6 +130,9 @@ func (s *Store) AnswerHostJob(ctx context.Context, tenant string, id uuid.UUID, 
 
 // FailHostJob says that a gateway's model gave no answer.
 func (s *Store) FailHostJob(ctx context.Context, tenant string, id uuid.UUID, reason string) (accepted bool, err error) {
+	if reason, err = s.sealJob(ctx, tenant, id, "error", reason); err != nil {
+		return false, err
+	}
 	n, err := s.of(tenant).FailJob(ctx, db.FailJobParams{TenantID: tenant, ID: id, Error: &reason})
 	return s.settled(ctx, tenant, id, n, err)
 }
@@ -133,10 +172,19 @@ func (s *Store) HostJob(ctx context.Context, tenant string, id uuid.UUID) (HostJ
 	if err != nil {
 		return HostJobState{}, readErr("summarization job", err)
 	}
+	open := s.opener(tenant, r.SID)
+	said, err := open.text(ctx, vault.Job, jobField(r.Key, "answer"), deref(r.Answer))
+	if err != nil {
+		return HostJobState{}, err
+	}
+	failure, err := open.text(ctx, vault.Job, jobField(r.Key, "error"), deref(r.Error))
+	if err != nil {
+		return HostJobState{}, err
+	}
 	return HostJobState{
-		Answered: r.State == "answered", Failed: r.State == "failed", Unclaimed: r.Unclaimed, Err: deref(r.Error),
+		Answered: r.State == "answered", Failed: r.State == "failed", Unclaimed: r.Unclaimed, Err: failure,
 		Answer: HostAnswer{
-			Text: deref(r.Answer), Model: deref(r.AnswerModel), Finish: deref(r.Finish),
+			Text: said, Model: deref(r.AnswerModel), Finish: deref(r.Finish),
 			InputTokens: r.InputTokens, OutputTokens: r.OutputTokens,
 		},
 	}, nil

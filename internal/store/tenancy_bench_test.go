@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/store/storetest"
 	"github.com/engined/engined/internal/testdb"
 )
 
@@ -19,7 +20,7 @@ import (
 //	go test ./internal/store -run xxx -bench RowSecurity -count 6 -benchtime 3s
 func BenchmarkRowSecurity(b *testing.B) {
 	for _, secured := range []bool{false, true} {
-		s, err := store.Open(b.Context(), store.Config{URL: testdb.New(b), RowSecurity: secured})
+		s, err := storetest.Open(b, b.Context(), store.Config{URL: testdb.New(b), RowSecurity: secured})
 		if err != nil {
 			b.Fatal(err)
 		}

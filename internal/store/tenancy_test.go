@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/store/storetest"
 	"github.com/engined/engined/internal/testdb"
 )
 
@@ -139,7 +140,7 @@ func TestNothingOfATenantStaysOnAConnection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx := t.Context()
-			s, err := store.Open(ctx, store.Config{URL: testdb.New(t), MaxConns: 1, RowSecurity: true, PgBouncer: bouncer})
+			s, err := storetest.Open(t, ctx, store.Config{URL: testdb.New(t), MaxConns: 1, RowSecurity: true, PgBouncer: bouncer})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/store/db"
+	"github.com/engined/engined/internal/vault"
 	"github.com/engined/engined/internal/window"
 )
 
@@ -29,6 +30,9 @@ type LaneRow struct {
 	// Position is what the engine remembers of the lane's end.
 	Position []byte
 }
+
+// detail tells the positions of a session's lanes apart.
+func (l Lane) detail() []byte { return []byte(l.Gateway + "\x00" + l.HostSession) }
 
 // entrySep stands between the parts of a host entry's key. No part holds it.
 const entrySep = 0
@@ -113,6 +117,7 @@ type LaneTx struct {
 	store       *Store
 	q           *db.Queries
 	tenant, key string
+	openers     map[uuid.UUID]*opener
 	// Session and State are the session as it is, Exists tells whether it is at
 	// all. Append and Step keep them true.
 	Session Session
@@ -152,7 +157,13 @@ func (t *LaneTx) read(ctx context.Context) error {
 		return readErr("lane", err)
 	}
 	t.Session, t.Exists, t.Known = sessionOf(r.Session), true, r.Known
-	t.Lane.Cursor, t.Lane.Revision, t.Lane.Position = r.Cursor, r.Revision, r.Position
+	t.Lane.Cursor, t.Lane.Revision = r.Cursor, r.Revision
+	if t.Session.Sealed && t.store.cfg.Vault == nil {
+		return vault.ErrClosed
+	}
+	if t.Lane.Position, err = t.open(t.Session.SID).bytes(ctx, vault.Lane, t.Lane.detail(), r.Position); err != nil {
+		return err
+	}
 	t.State, err = events.DecodeState(r.State)
 	return err
 }
@@ -163,6 +174,17 @@ type stretch struct {
 	sid         uuid.UUID
 	after, last int64
 	inherited   bool
+}
+
+// open reads what is encrypted of a session of the line.
+func (t *LaneTx) open(sid uuid.UUID) *opener {
+	if t.openers == nil {
+		t.openers = make(map[uuid.UUID]*opener)
+	}
+	if t.openers[sid] == nil {
+		t.openers[sid] = t.store.opener(t.tenant, sid)
+	}
+	return t.openers[sid]
 }
 
 // line are the session and, before it, the ancestors that still live.
@@ -205,7 +227,15 @@ func (t *LaneTx) Entries(ctx context.Context, ids []string) ([]KnownEntry, error
 			if err != nil {
 				return nil, err
 			}
-			k.Place, k.Inherited, k.Hash = place, s.inherited, r.PayloadHash
+			k.Place, k.Inherited = place, s.inherited
+			if k.Hash, err = t.open(s.sid).hash(ctx, r.PayloadHash); err != nil {
+				return nil, err
+			}
+			if sealer, err := t.open(s.sid).perhaps(ctx); err != nil {
+				return nil, err
+			} else if sealer != nil {
+				k.Variant = sealer.OpenShort(k.Variant)
+			}
 			out = append(out, k)
 		}
 	}
@@ -227,7 +257,14 @@ func (t *LaneTx) Anchors(ctx context.Context, kind KeyKind, keys [][]byte) (map[
 	if err != nil {
 		return nil, readErr("anchors", err)
 	}
+	open := t.open(t.Session.SID)
 	for _, r := range rows {
+		if r.PayloadHash, err = open.hash(ctx, r.PayloadHash); err != nil {
+			return nil, err
+		}
+		if r.Body, err = open.event(ctx, r.Seq, r.Body); err != nil {
+			return nil, err
+		}
 		out[string(r.Key)] = KnownAnchor{Seq: r.Seq, Type: events.Type(r.Type), Hash: r.PayloadHash, Body: r.Body}
 	}
 	return out, nil
@@ -251,6 +288,9 @@ func (t *LaneTx) Unnamed(ctx context.Context, after int64, limit int) (out []Unn
 		}
 		for _, r := range rows {
 			if r.Seq <= st.last {
+				if r.PayloadHash, err = t.open(st.sid).hash(ctx, r.PayloadHash); err != nil {
+					return nil, false, err
+				}
 				out = append(out, UnnamedMessage{
 					Place: st.after + r.Seq, Inherited: st.inherited, Hash: r.PayloadHash, Lane: Lane{r.Gateway, r.HostSessionID},
 				})
@@ -270,7 +310,11 @@ func (t *LaneTx) MessagesFrom(ctx context.Context, first int64, limit int) ([]Un
 		return nil, readErr("messages", err)
 	}
 	out := make([]UnnamedMessage, len(rows))
+	open := t.open(t.Session.SID)
 	for i, r := range rows {
+		if r.PayloadHash, err = open.hash(ctx, r.PayloadHash); err != nil {
+			return nil, err
+		}
 		out[i] = UnnamedMessage{Place: r.Seq, Hash: r.PayloadHash, Lane: Lane{r.Gateway, r.HostSessionID}}
 	}
 	return out, nil
@@ -294,6 +338,9 @@ func (t *LaneTx) Turns(ctx context.Context, after int64, limit int) ([]events.Ev
 		}
 		for _, r := range rows {
 			if r.Seq <= st.last {
+				if r.Body, err = t.open(st.sid).event(ctx, r.Seq, r.Body); err != nil {
+					return nil, err
+				}
 				out = append(out, events.Event{Seq: st.after + r.Seq, Type: events.TurnCommitted, Body: r.Body})
 			}
 		}
@@ -308,8 +355,11 @@ func (t *LaneTx) Bodies(ctx context.Context, seqs []int64) (map[int64][]byte, er
 		return nil, readErr("bodies", err)
 	}
 	out := make(map[int64][]byte, len(rows))
+	open := t.open(t.Session.SID)
 	for _, r := range rows {
-		out[r.Seq] = r.Body
+		if out[r.Seq], err = open.event(ctx, r.Seq, r.Body); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }
@@ -354,7 +404,11 @@ func (t *LaneTx) UnnamedResets(ctx context.Context) ([]UnnamedReset, error) {
 		return nil, readErr("resets", err)
 	}
 	out := make([]UnnamedReset, len(rows))
+	open := t.open(t.Session.SID)
 	for i, r := range rows {
+		if r.Body, err = open.event(ctx, r.Seq, r.Body); err != nil {
+			return nil, err
+		}
 		out[i] = UnnamedReset{Seq: r.Seq, Gateway: r.Gateway, Body: r.Body}
 	}
 	return out, nil
@@ -374,7 +428,11 @@ func (t *LaneTx) Links(ctx context.Context) ([]events.Event, error) {
 		if err != nil {
 			return nil, readErr("links", err)
 		}
+		open := t.open(t.Session.SID)
 		for _, r := range rows {
+			if r.Body, err = open.event(ctx, r.Seq, r.Body); err != nil {
+				return nil, err
+			}
 			out = append(out, events.Event{Seq: r.Seq, Type: events.Type(r.Type), Body: r.Body})
 			after = r.Seq
 		}
@@ -410,6 +468,10 @@ func (t *LaneTx) Tree(ctx context.Context) ([]TreeMessage, error) {
 // Append appends an item of this session, whose gates hold as in any append.
 func (t *LaneTx) Append(ctx context.Context, it *Item) (Appended, error) {
 	it.Tenant, it.SessionKey = t.tenant, t.key
+	it, err := t.store.sealTo(ctx, t.Session, t.Exists, it)
+	if err != nil {
+		return Appended{}, err
+	}
 	outs, err := run(ctx, t.q, t.store.params([]*Item{it}, false))
 	if err != nil {
 		return Appended{}, fmt.Errorf("append: %w", err)
@@ -464,7 +526,14 @@ func (t *LaneTx) PutKeys(ctx context.Context, keys []KeyRow) error {
 		return nil
 	}
 	p := db.PutKeysParams{TenantID: t.tenant, SID: t.Session.SID}
+	sealer, err := t.sealer(ctx)
+	if err != nil {
+		return err
+	}
 	for _, k := range keys {
+		if sealer != nil {
+			k.Key, k.Hash = sealKey(sealer, k.Key), sealer.SealHash(k.Hash)
+		}
 		p.Kinds = append(p.Kinds, int16(k.Kind))
 		p.Keys = append(p.Keys, k.Value)
 		p.Seqs = append(p.Seqs, k.Seq)
@@ -476,11 +545,27 @@ func (t *LaneTx) PutKeys(ctx context.Context, keys []KeyRow) error {
 	return nil
 }
 
+// sealer is the session's key; nil where it is not encrypted.
+func (t *LaneTx) sealer(ctx context.Context) (*vault.Sealer, error) {
+	if !t.Session.Sealed {
+		return nil, nil
+	}
+	return t.open(t.Session.SID).key(ctx)
+}
+
 // SaveLane stores a lane's row.
 func (t *LaneTx) SaveLane(ctx context.Context, l LaneRow) error {
-	err := t.q.SaveLane(ctx, db.SaveLaneParams{
+	position := append([]byte{}, l.Position...)
+	sealer, err := t.sealer(ctx)
+	if err != nil {
+		return err
+	}
+	if sealer != nil {
+		position = sealer.Seal(vault.Lane, l.detail(), position)
+	}
+	err = t.q.SaveLane(ctx, db.SaveLaneParams{
 		TenantID: t.tenant, SID: t.Session.SID, Gateway: l.Gateway, HostSessionID: l.HostSession,
-		Cursor: l.Cursor, Revision: l.Revision, Position: append([]byte{}, l.Position...),
+		Cursor: l.Cursor, Revision: l.Revision, Position: position,
 	})
 	if err != nil {
 		return fmt.Errorf("lane: %w", err)

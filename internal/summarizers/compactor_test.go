@@ -19,6 +19,7 @@ import (
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/store/storetest"
 	"github.com/engined/engined/internal/summarizers"
 	"github.com/engined/engined/internal/testdb"
 )
@@ -43,7 +44,7 @@ func setup(t *testing.T, mod func(*summarizers.Config), specs ...summarizers.Spe
 
 func node(t *testing.T, url string, mod func(*summarizers.Config), specs ...summarizers.Spec) *bundle {
 	t.Helper()
-	st, err := store.Open(t.Context(), store.Config{URL: url})
+	st, err := storetest.Open(t, t.Context(), store.Config{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}

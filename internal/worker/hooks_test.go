@@ -14,6 +14,7 @@ import (
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/hooks"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/store/storetest"
 	"github.com/engined/engined/internal/testdb"
 	"github.com/engined/engined/internal/worker"
 )
@@ -22,7 +23,7 @@ import (
 // another notice has the same seq and where it is tried again at once.
 func TestCompactionsAreToldOnTheBus(t *testing.T) {
 	t.Parallel()
-	st, err := store.Open(t.Context(), store.Config{URL: testdb.New(t)})
+	st, err := storetest.Open(t, t.Context(), store.Config{URL: testdb.New(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/engined/engined/internal/compact/summarize/llmtest"
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/store/storetest"
 	"github.com/engined/engined/internal/summarizers"
 	"github.com/engined/engined/internal/testdb"
 	"github.com/engined/engined/internal/worker"
@@ -27,7 +28,7 @@ func withModel(t *testing.T, url string) *node {
 // dollars a day.
 func modelNode(t *testing.T, database string, srv *bus.Embedded, url string, dollars float64) *node {
 	t.Helper()
-	st, err := store.Open(t.Context(), store.Config{URL: database})
+	st, err := storetest.Open(t, t.Context(), store.Config{URL: database})
 	if err != nil {
 		t.Fatal(err)
 	}

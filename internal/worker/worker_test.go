@@ -18,6 +18,7 @@ import (
 	"github.com/engined/engined/internal/compact/summarize"
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/store/storetest"
 	"github.com/engined/engined/internal/testdb"
 	"github.com/engined/engined/internal/worker"
 )
@@ -37,7 +38,7 @@ const patience = 60 * time.Second
 func start(t *testing.T, url string, srv *bus.Embedded, sum summarize.Summarizer) *node {
 	t.Helper()
 	ctx := t.Context()
-	st, err := store.Open(ctx, store.Config{URL: url})
+	st, err := storetest.Open(t, ctx, store.Config{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +231,7 @@ func TestRelayPublishesWhatNoNodeDid(t *testing.T) {
 	srv := bustest.Start(t)
 	url := testdb.New(t)
 	// An engine without a bus writes the turn; the relay of a worker tells.
-	st, err := store.Open(t.Context(), store.Config{URL: url})
+	st, err := storetest.Open(t, t.Context(), store.Config{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/retrieval"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/store/storetest"
 	"github.com/engined/engined/internal/testdb"
 	"github.com/engined/engined/internal/worker"
 )
@@ -71,7 +72,7 @@ func (s *service) serve(summarizer summarize.Summarizer, work bool) (*store.Stor
 	t := s.t
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	st, err := store.Open(t.Context(), store.Config{URL: s.db})
+	st, err := storetest.Open(t, t.Context(), store.Config{URL: s.db})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/engined/engined/internal/api"
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/store/storetest"
 	"github.com/engined/engined/internal/testdb"
 )
 
@@ -35,7 +36,7 @@ func nodes(t *testing.T) []*httptest.Server {
 	db := testdb.New(t)
 	var out []*httptest.Server
 	for range 2 {
-		s, err := store.Open(t.Context(), store.Config{URL: db})
+		s, err := storetest.Open(t, t.Context(), store.Config{URL: db})
 		if err != nil {
 			t.Fatal(err)
 		}

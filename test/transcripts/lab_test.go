@@ -14,6 +14,7 @@ import (
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/store/storetest"
 	"github.com/engined/engined/internal/testdb"
 )
 
@@ -47,7 +48,7 @@ func labOf(t *testing.T, open func(*store.Store) *engine.Lossless) *lab {
 
 func openNode(t *testing.T, url string, open func(*store.Store) *engine.Lossless) (*store.Store, *engine.Lossless) {
 	t.Helper()
-	st, err := store.Open(t.Context(), store.Config{URL: url})
+	st, err := storetest.Open(t, t.Context(), store.Config{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}

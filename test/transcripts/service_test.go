@@ -17,6 +17,7 @@ import (
 	"github.com/engined/engined/internal/client"
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/store/storetest"
 	"github.com/engined/engined/internal/testdb"
 	"github.com/engined/engined/internal/worker"
 )
@@ -76,7 +77,7 @@ func TestServiceCompactsTranscripts(t *testing.T) {
 func newService(t *testing.T) (*lab, *client.Client) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	st, err := store.Open(ctx, store.Config{URL: testdb.New(t)})
+	st, err := storetest.Open(t, ctx, store.Config{URL: testdb.New(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ FROM append_events(
     $17::integer[], $18::boolean[], $19::boolean[],
     $20::integer[], $21::smallint[], $22::bytea[], $23::bytea[], $24::smallint[],
     $25::smallint[], $26::integer[], $27::integer[], $28::bytea[],
-    $29::smallint[], $30::bytea[], $31::smallint[], $32::bytea[]
+    $29::smallint[], $30::bytea[], $31::smallint[], $32::bytea[], $33::boolean[]
 ) AS o
 `
 
@@ -59,6 +59,7 @@ type AppendEventsParams struct {
 	EKey           [][]byte
 	EKind2         []int16
 	EKey2          [][]byte
+	ISealed        []bool
 }
 
 type AppendEventsRow struct {
@@ -84,7 +85,7 @@ type AppendEventsRow struct {
 //	    $17::integer[], $18::boolean[], $19::boolean[],
 //	    $20::integer[], $21::smallint[], $22::bytea[], $23::bytea[], $24::smallint[],
 //	    $25::smallint[], $26::integer[], $27::integer[], $28::bytea[],
-//	    $29::smallint[], $30::bytea[], $31::smallint[], $32::bytea[]
+//	    $29::smallint[], $30::bytea[], $31::smallint[], $32::bytea[], $33::boolean[]
 //	) AS o
 func (q *Queries) AppendEvents(ctx context.Context, arg AppendEventsParams) (AppendEventsRow, error) {
 	row := q.db.QueryRow(ctx, appendEvents,
@@ -120,6 +121,7 @@ func (q *Queries) AppendEvents(ctx context.Context, arg AppendEventsParams) (App
 		arg.EKey,
 		arg.EKind2,
 		arg.EKey2,
+		arg.ISealed,
 	)
 	var i AppendEventsRow
 	err := row.Scan(

@@ -13,8 +13,8 @@ import (
 )
 
 const bury = `-- name: Bury :one
-INSERT INTO tombstones (tenant_id, key_hash, sid, host_sessions, counts, sweep_at)
-VALUES ($1, session_grave($1, $2::text), $3, $4::bytea[], '{"sessions": 1}', now() + interval '1 minute')
+INSERT INTO tombstones (tenant_id, key_hash, sid, host_sessions, counts, sweep_at, sealed)
+VALUES ($1, session_grave($1, $2::text), $3, $4::bytea[], '{"sessions": 1}', now() + interval '1 minute', $5)
 RETURNING erased_at
 `
 
@@ -23,12 +23,13 @@ type BuryParams struct {
 	SessionKey   string
 	SID          uuid.UUID
 	HostSessions [][]byte
+	Sealed       bool
 }
 
 // The sweep comes in a while, should the one who buries not get to the end.
 //
-//	INSERT INTO tombstones (tenant_id, key_hash, sid, host_sessions, counts, sweep_at)
-//	VALUES ($1, session_grave($1, $2::text), $3, $4::bytea[], '{"sessions": 1}', now() + interval '1 minute')
+//	INSERT INTO tombstones (tenant_id, key_hash, sid, host_sessions, counts, sweep_at, sealed)
+//	VALUES ($1, session_grave($1, $2::text), $3, $4::bytea[], '{"sessions": 1}', now() + interval '1 minute', $5)
 //	RETURNING erased_at
 func (q *Queries) Bury(ctx context.Context, arg BuryParams) (time.Time, error) {
 	row := q.db.QueryRow(ctx, bury,
@@ -36,6 +37,7 @@ func (q *Queries) Bury(ctx context.Context, arg BuryParams) (time.Time, error) {
 		arg.SessionKey,
 		arg.SID,
 		arg.HostSessions,
+		arg.Sealed,
 	)
 	var erased_at time.Time
 	err := row.Scan(&erased_at)
@@ -150,7 +152,7 @@ FROM (
     FOR UPDATE SKIP LOCKED
 ) due
 WHERE t.tenant_id = due.tenant_id AND t.sid = due.sid
-RETURNING t.tenant_id, t.sid
+RETURNING t.tenant_id, t.sid, t.sealed
 `
 
 type DueGravesParams struct {
@@ -160,6 +162,7 @@ type DueGravesParams struct {
 type DueGravesRow struct {
 	TenantID string
 	SID      uuid.UUID
+	Sealed   bool
 }
 
 // Takes due tombstones for a while, so that sweepers do not repeat each other.
@@ -173,7 +176,7 @@ type DueGravesRow struct {
 //	    FOR UPDATE SKIP LOCKED
 //	) due
 //	WHERE t.tenant_id = due.tenant_id AND t.sid = due.sid
-//	RETURNING t.tenant_id, t.sid
+//	RETURNING t.tenant_id, t.sid, t.sealed
 func (q *Queries) DueGraves(ctx context.Context, arg DueGravesParams) ([]DueGravesRow, error) {
 	rows, err := q.db.Query(ctx, dueGraves, arg.MaxRows)
 	if err != nil {
@@ -183,7 +186,7 @@ func (q *Queries) DueGraves(ctx context.Context, arg DueGravesParams) ([]DueGrav
 	items := []DueGravesRow{}
 	for rows.Next() {
 		var i DueGravesRow
-		if err := rows.Scan(&i.TenantID, &i.SID); err != nil {
+		if err := rows.Scan(&i.TenantID, &i.SID, &i.Sealed); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

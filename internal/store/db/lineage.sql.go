@@ -380,7 +380,7 @@ func (q *Queries) KeepChild(ctx context.Context, arg KeepChildParams) error {
 }
 
 const lineageByKey = `-- name: LineageByKey :one
-SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, l.tenant_id, l.sid, l.parent_sid, l.parent_key, l.kind, l.at_seq, l.preparation_id, l.expires_at, l.end_reason, l.ended_at, l.created_at FROM sessions s
+SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, l.tenant_id, l.sid, l.parent_sid, l.parent_key, l.kind, l.at_seq, l.preparation_id, l.expires_at, l.end_reason, l.ended_at, l.created_at FROM sessions s
 JOIN lineage l ON l.tenant_id = s.tenant_id AND l.sid = s.sid
 WHERE s.tenant_id = $1 AND s.session_key = $2
 `
@@ -397,7 +397,7 @@ type LineageByKeyRow struct {
 
 // LineageByKey
 //
-//	SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, l.tenant_id, l.sid, l.parent_sid, l.parent_key, l.kind, l.at_seq, l.preparation_id, l.expires_at, l.end_reason, l.ended_at, l.created_at FROM sessions s
+//	SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, l.tenant_id, l.sid, l.parent_sid, l.parent_key, l.kind, l.at_seq, l.preparation_id, l.expires_at, l.end_reason, l.ended_at, l.created_at FROM sessions s
 //	JOIN lineage l ON l.tenant_id = s.tenant_id AND l.sid = s.sid
 //	WHERE s.tenant_id = $1 AND s.session_key = $2
 func (q *Queries) LineageByKey(ctx context.Context, arg LineageByKeyParams) (LineageByKeyRow, error) {
@@ -421,6 +421,7 @@ func (q *Queries) LineageByKey(ctx context.Context, arg LineageByKeyParams) (Lin
 		&i.Session.HostSessionID,
 		&i.Session.CreatedAt,
 		&i.Session.UpdatedAt,
+		&i.Session.Sealed,
 		&i.Lineage.TenantID,
 		&i.Lineage.SID,
 		&i.Lineage.ParentSID,

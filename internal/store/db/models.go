@@ -79,6 +79,7 @@ type Session struct {
 	HostSessionID *string
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
+	Sealed        bool
 }
 
 type TenantLimit struct {

@@ -72,7 +72,7 @@ func (q *Queries) DialectAsOf(ctx context.Context, arg DialectAsOfParams) (int16
 }
 
 const listSessions = `-- name: ListSessions :many
-SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, d.tokens AS debt_tokens FROM sessions s
+SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, d.tokens AS debt_tokens FROM sessions s
 LEFT JOIN compaction_debt d ON d.tenant_id = s.tenant_id AND d.sid = s.sid
 WHERE s.tenant_id = $1 AND s.session_key > $2::text
 ORDER BY s.session_key
@@ -103,12 +103,13 @@ type ListSessionsRow struct {
 	HostSessionID *string
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
+	Sealed        bool
 	DebtTokens    *int64
 }
 
 // ListSessions
 //
-//	SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, d.tokens AS debt_tokens FROM sessions s
+//	SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, d.tokens AS debt_tokens FROM sessions s
 //	LEFT JOIN compaction_debt d ON d.tenant_id = s.tenant_id AND d.sid = s.sid
 //	WHERE s.tenant_id = $1 AND s.session_key > $2::text
 //	ORDER BY s.session_key
@@ -140,6 +141,7 @@ func (q *Queries) ListSessions(ctx context.Context, arg ListSessionsParams) ([]L
 			&i.HostSessionID,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.Sealed,
 			&i.DebtTokens,
 		); err != nil {
 			return nil, err
@@ -181,7 +183,7 @@ func (q *Queries) PutState(ctx context.Context, arg PutStateParams) error {
 }
 
 const sessionByKey = `-- name: SessionByKey :one
-SELECT tenant_id, sid, session_key, head, host_head, epoch, leaf_seq, leaf_offset, base_offset, hold_offset, factor_milli, token_budget, dialect, gateway, host_session_id, created_at, updated_at FROM sessions WHERE tenant_id = $1 AND session_key = $2
+SELECT tenant_id, sid, session_key, head, host_head, epoch, leaf_seq, leaf_offset, base_offset, hold_offset, factor_milli, token_budget, dialect, gateway, host_session_id, created_at, updated_at, sealed FROM sessions WHERE tenant_id = $1 AND session_key = $2
 `
 
 type SessionByKeyParams struct {
@@ -191,7 +193,7 @@ type SessionByKeyParams struct {
 
 // SessionByKey
 //
-//	SELECT tenant_id, sid, session_key, head, host_head, epoch, leaf_seq, leaf_offset, base_offset, hold_offset, factor_milli, token_budget, dialect, gateway, host_session_id, created_at, updated_at FROM sessions WHERE tenant_id = $1 AND session_key = $2
+//	SELECT tenant_id, sid, session_key, head, host_head, epoch, leaf_seq, leaf_offset, base_offset, hold_offset, factor_milli, token_budget, dialect, gateway, host_session_id, created_at, updated_at, sealed FROM sessions WHERE tenant_id = $1 AND session_key = $2
 func (q *Queries) SessionByKey(ctx context.Context, arg SessionByKeyParams) (Session, error) {
 	row := q.db.QueryRow(ctx, sessionByKey, arg.TenantID, arg.SessionKey)
 	var i Session
@@ -213,12 +215,13 @@ func (q *Queries) SessionByKey(ctx context.Context, arg SessionByKeyParams) (Ses
 		&i.HostSessionID,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Sealed,
 	)
 	return i, err
 }
 
 const sessionBySID = `-- name: SessionBySID :one
-SELECT tenant_id, sid, session_key, head, host_head, epoch, leaf_seq, leaf_offset, base_offset, hold_offset, factor_milli, token_budget, dialect, gateway, host_session_id, created_at, updated_at FROM sessions WHERE tenant_id = $1 AND sid = $2
+SELECT tenant_id, sid, session_key, head, host_head, epoch, leaf_seq, leaf_offset, base_offset, hold_offset, factor_milli, token_budget, dialect, gateway, host_session_id, created_at, updated_at, sealed FROM sessions WHERE tenant_id = $1 AND sid = $2
 `
 
 type SessionBySIDParams struct {
@@ -228,7 +231,7 @@ type SessionBySIDParams struct {
 
 // SessionBySID
 //
-//	SELECT tenant_id, sid, session_key, head, host_head, epoch, leaf_seq, leaf_offset, base_offset, hold_offset, factor_milli, token_budget, dialect, gateway, host_session_id, created_at, updated_at FROM sessions WHERE tenant_id = $1 AND sid = $2
+//	SELECT tenant_id, sid, session_key, head, host_head, epoch, leaf_seq, leaf_offset, base_offset, hold_offset, factor_milli, token_budget, dialect, gateway, host_session_id, created_at, updated_at, sealed FROM sessions WHERE tenant_id = $1 AND sid = $2
 func (q *Queries) SessionBySID(ctx context.Context, arg SessionBySIDParams) (Session, error) {
 	row := q.db.QueryRow(ctx, sessionBySID, arg.TenantID, arg.SID)
 	var i Session
@@ -250,12 +253,13 @@ func (q *Queries) SessionBySID(ctx context.Context, arg SessionBySIDParams) (Ses
 		&i.HostSessionID,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Sealed,
 	)
 	return i, err
 }
 
 const sessionView = `-- name: SessionView :one
-SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state,
+SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state,
        coalesce(n.seqs, '{}')::bigint[] AS seqs, coalesce(n.roles, '{}')::smallint[] AS roles,
        coalesce(n.tokens, '{}')::integer[] AS tokens, coalesce(n.flags, '{}')::integer[] AS flags,
        coalesce(n.links, '{}')::bytea[] AS links, coalesce(n.offsets, '{}')::bigint[] AS offsets,
@@ -306,7 +310,7 @@ type SessionViewRow struct {
 // epoch step, and the messages a node has not cached yet, with their bodies. The
 // order is said in each aggregate: a join below it may lose that of its input.
 //
-//	SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state,
+//	SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state,
 //	       coalesce(n.seqs, '{}')::bigint[] AS seqs, coalesce(n.roles, '{}')::smallint[] AS roles,
 //	       coalesce(n.tokens, '{}')::integer[] AS tokens, coalesce(n.flags, '{}')::integer[] AS flags,
 //	       coalesce(n.links, '{}')::bytea[] AS links, coalesce(n.offsets, '{}')::bigint[] AS offsets,
@@ -357,6 +361,7 @@ func (q *Queries) SessionView(ctx context.Context, arg SessionViewParams) (Sessi
 		&i.Session.HostSessionID,
 		&i.Session.CreatedAt,
 		&i.Session.UpdatedAt,
+		&i.Session.Sealed,
 		&i.StateAsOf,
 		&i.State,
 		&i.Seqs,
@@ -371,7 +376,7 @@ func (q *Queries) SessionView(ctx context.Context, arg SessionViewParams) (Sessi
 }
 
 const sessionWithState = `-- name: SessionWithState :one
-SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state
+SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state
 FROM sessions s
 LEFT JOIN LATERAL (
     SELECT x.as_of, x.state FROM session_states x
@@ -394,7 +399,7 @@ type SessionWithStateRow struct {
 
 // A session and its newest epoch step, in one round trip.
 //
-//	SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state
+//	SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state
 //	FROM sessions s
 //	LEFT JOIN LATERAL (
 //	    SELECT x.as_of, x.state FROM session_states x
@@ -423,6 +428,7 @@ func (q *Queries) SessionWithState(ctx context.Context, arg SessionWithStatePara
 		&i.Session.HostSessionID,
 		&i.Session.CreatedAt,
 		&i.Session.UpdatedAt,
+		&i.Session.Sealed,
 		&i.StateAsOf,
 		&i.State,
 	)

@@ -194,7 +194,7 @@ FROM (
     FOR UPDATE SKIP LOCKED
 ) due
 WHERE j.tenant_id = due.tenant_id AND j.id = due.id
-RETURNING j.id, j.model, j.system, j.prompt, j.max_tokens, j.lease_until,
+RETURNING j.id, j.sid, j.key, j.model, j.system, j.prompt, j.max_tokens, j.lease_until,
     (SELECT s.session_key FROM sessions s WHERE s.tenant_id = j.tenant_id AND s.sid = j.sid) AS session_key
 `
 
@@ -207,6 +207,8 @@ type LeaseJobParams struct {
 
 type LeaseJobRow struct {
 	ID         uuid.UUID
+	SID        uuid.UUID
+	Key        []byte
 	Model      string
 	System     string
 	Prompt     string
@@ -229,7 +231,7 @@ type LeaseJobRow struct {
 //	    FOR UPDATE SKIP LOCKED
 //	) due
 //	WHERE j.tenant_id = due.tenant_id AND j.id = due.id
-//	RETURNING j.id, j.model, j.system, j.prompt, j.max_tokens, j.lease_until,
+//	RETURNING j.id, j.sid, j.key, j.model, j.system, j.prompt, j.max_tokens, j.lease_until,
 //	    (SELECT s.session_key FROM sessions s WHERE s.tenant_id = j.tenant_id AND s.sid = j.sid) AS session_key
 func (q *Queries) LeaseJob(ctx context.Context, arg LeaseJobParams) (LeaseJobRow, error) {
 	row := q.db.QueryRow(ctx, leaseJob,
@@ -241,6 +243,8 @@ func (q *Queries) LeaseJob(ctx context.Context, arg LeaseJobParams) (LeaseJobRow
 	var i LeaseJobRow
 	err := row.Scan(
 		&i.ID,
+		&i.SID,
+		&i.Key,
 		&i.Model,
 		&i.System,
 		&i.Prompt,
@@ -252,7 +256,7 @@ func (q *Queries) LeaseJob(ctx context.Context, arg LeaseJobParams) (LeaseJobRow
 }
 
 const readJob = `-- name: ReadJob :one
-SELECT state, answer, finish, answer_model, input_tokens, output_tokens, error,
+SELECT sid, key, state, answer, finish, answer_model, input_tokens, output_tokens, error,
        (state = 'waiting' AND lease_by <= now()
         OR state = 'leased' AND lease_until + (lease_by - created_at) <= now())::boolean AS unclaimed
 FROM summarization_jobs WHERE tenant_id = $1 AND id = $2
@@ -264,6 +268,8 @@ type ReadJobParams struct {
 }
 
 type ReadJobRow struct {
+	SID          uuid.UUID
+	Key          []byte
 	State        string
 	Answer       *string
 	Finish       *string
@@ -276,7 +282,7 @@ type ReadJobRow struct {
 
 // ReadJob
 //
-//	SELECT state, answer, finish, answer_model, input_tokens, output_tokens, error,
+//	SELECT sid, key, state, answer, finish, answer_model, input_tokens, output_tokens, error,
 //	       (state = 'waiting' AND lease_by <= now()
 //	        OR state = 'leased' AND lease_until + (lease_by - created_at) <= now())::boolean AS unclaimed
 //	FROM summarization_jobs WHERE tenant_id = $1 AND id = $2
@@ -284,6 +290,8 @@ func (q *Queries) ReadJob(ctx context.Context, arg ReadJobParams) (ReadJobRow, e
 	row := q.db.QueryRow(ctx, readJob, arg.TenantID, arg.ID)
 	var i ReadJobRow
 	err := row.Scan(
+		&i.SID,
+		&i.Key,
 		&i.State,
 		&i.Answer,
 		&i.Finish,

@@ -147,7 +147,7 @@ func (q *Queries) LaneCursor(ctx context.Context, arg LaneCursorParams) (LaneCur
 }
 
 const laneView = `-- name: LaneView :one
-SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state,
+SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state,
        (l.sid IS NOT NULL)::boolean AS known, l.cursor,
        coalesce(l.revision, '')::text AS revision, coalesce(l.position, ''::bytea)::bytea AS position
 FROM sessions s
@@ -180,7 +180,7 @@ type LaneViewRow struct {
 
 // A session, its newest epoch step and one of its lanes, in one round trip.
 //
-//	SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state,
+//	SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state,
 //	       (l.sid IS NOT NULL)::boolean AS known, l.cursor,
 //	       coalesce(l.revision, '')::text AS revision, coalesce(l.position, ''::bytea)::bytea AS position
 //	FROM sessions s
@@ -218,6 +218,7 @@ func (q *Queries) LaneView(ctx context.Context, arg LaneViewParams) (LaneViewRow
 		&i.Session.HostSessionID,
 		&i.Session.CreatedAt,
 		&i.Session.UpdatedAt,
+		&i.Session.Sealed,
 		&i.StateAsOf,
 		&i.State,
 		&i.Known,

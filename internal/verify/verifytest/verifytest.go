@@ -14,6 +14,7 @@ import (
 	"github.com/engined/engined/contextengine"
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/store/storetest"
 )
 
 // Tenant is whose sessions Life makes.
@@ -27,7 +28,7 @@ func On(key string) contextengine.Session {
 // Open is a store on a database, and an engine on the store, until the test ends.
 func Open(t *testing.T, url string) (*store.Store, *engine.Lossless) {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Config{URL: url})
+	s, err := storetest.Open(t, t.Context(), store.Config{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,225 @@
+package vault
+
+import (
+	"container/list"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// KeyStore keeps wrapped data keys. Whoever backs up the log leaves it out.
+// Errors of it being away wrap ErrUnavailable.
+type KeyStore interface {
+	// Key is the session's; ok is false where there is none.
+	Key(ctx context.Context, tenant string, sid uuid.UUID) (w Wrapped, ok bool, err error)
+	// PutKey keeps a key unless the session has one, and answers with the one it has.
+	PutKey(ctx context.Context, tenant string, sid uuid.UUID, w Wrapped) (Wrapped, error)
+	// DropKey destroys a key; one that is not there is no error.
+	DropKey(ctx context.Context, tenant string, sid uuid.UUID) error
+	// KeysByMaster counts keys by the id of what wraps them, with one of each.
+	KeysByMaster(ctx context.Context) ([]MasterUse, error)
+	// KeysNotUnder are keys that another master key wraps.
+	KeysNotUnder(ctx context.Context, master string, limit int) ([]StoredKey, error)
+	// Rewrap replaces a key if it still is the one that was read.
+	Rewrap(ctx context.Context, old StoredKey, w Wrapped) error
+}
+
+// StoredKey is a session's key as it is kept.
+type StoredKey struct {
+	Tenant string
+	SID    uuid.UUID
+	Wrapped
+}
+
+// MasterUse is a master key that wraps data keys.
+type MasterUse struct {
+	Sample StoredKey
+	Keys   int64
+}
+
+const (
+	// cacheSize and cacheTime bound the keys that a process keeps. A key that
+	// another node destroyed is known here no longer than that.
+	cacheSize = 8192
+	cacheTime = 5 * time.Minute
+)
+
+// Vault gives out sealers. Its methods may be called at the same time.
+type Vault struct {
+	store   KeyStore
+	masters *Masters
+	now     func() time.Time
+
+	mu    sync.Mutex
+	known map[owner]*list.Element
+	order *list.List // of *entry, the newest used first
+}
+
+type owner struct {
+	tenant string
+	sid    uuid.UUID
+}
+
+type entry struct {
+	owner  owner
+	sealer *Sealer // nil: the session has none
+	until  time.Time
+}
+
+// New makes a Vault that asks nothing yet.
+func New(store KeyStore, masters *Masters) *Vault {
+	return &Vault{store: store, masters: masters, now: time.Now, known: make(map[owner]*list.Element), order: list.New()}
+}
+
+// Of is the sealer of a session that has events; nil where it has no key: its
+// rows are plain, or nobody can read them any more.
+func (v *Vault) Of(ctx context.Context, tenant string, sid uuid.UUID) (*Sealer, error) {
+	if s, ok := v.cached(owner{tenant, sid}); ok {
+		return s, nil
+	}
+	w, ok, err := v.store.Key(ctx, tenant, sid)
+	if err != nil {
+		return nil, fmt.Errorf("session key: %w", err)
+	}
+	if !ok {
+		v.keep(owner{tenant, sid}, nil)
+		return nil, nil
+	}
+	return v.open(tenant, sid, w)
+}
+
+// Make is the sealer of a session that has no events yet; it gets a key, unless
+// it has one.
+func (v *Vault) Make(ctx context.Context, tenant string, sid uuid.UUID) (*Sealer, error) {
+	if s, ok := v.cached(owner{tenant, sid}); ok && s != nil {
+		return s, nil
+	}
+	key := make([]byte, KeySize)
+	_, _ = rand.Read(key) // never fails
+	w, err := v.store.PutKey(ctx, tenant, sid, v.masters.wrap(tenant, sid, key))
+	if err != nil {
+		return nil, fmt.Errorf("session key: %w", err)
+	}
+	return v.open(tenant, sid, w)
+}
+
+func (v *Vault) open(tenant string, sid uuid.UUID, w Wrapped) (*Sealer, error) {
+	key, err := v.masters.unwrap(tenant, sid, w)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSealer(tenant, sid, key)
+	clear(key)
+	if err != nil {
+		return nil, fmt.Errorf("session key: %w", err)
+	}
+	v.keep(owner{tenant, sid}, s)
+	return s, nil
+}
+
+// Destroy destroys a session's key for good.
+func (v *Vault) Destroy(ctx context.Context, tenant string, sid uuid.UUID) error {
+	v.Forget(tenant, sid)
+	if err := v.store.DropKey(ctx, tenant, sid); err != nil {
+		return fmt.Errorf("session key: %w", err)
+	}
+	v.Forget(tenant, sid) // who read it meanwhile
+	return nil
+}
+
+// Forget drops a session's key from this process' memory.
+func (v *Vault) Forget(tenant string, sid uuid.UUID) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if at := v.known[owner{tenant, sid}]; at != nil {
+		v.drop(at)
+	}
+}
+
+func (v *Vault) cached(o owner) (s *Sealer, ok bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	at := v.known[o]
+	if at == nil {
+		return nil, false
+	}
+	e := at.Value.(*entry) //nolint:forcetypeassert // the list holds nothing else
+	if !v.now().Before(e.until) {
+		v.drop(at)
+		return nil, false
+	}
+	v.order.MoveToFront(at)
+	return e.sealer, true
+}
+
+func (v *Vault) keep(o owner, s *Sealer) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if at := v.known[o]; at != nil {
+		v.drop(at)
+	}
+	v.known[o] = v.order.PushFront(&entry{owner: o, sealer: s, until: v.now().Add(cacheTime)})
+	if v.order.Len() > cacheSize {
+		v.drop(v.order.Back())
+	}
+}
+
+func (v *Vault) drop(at *list.Element) {
+	e := v.order.Remove(at).(*entry) //nolint:forcetypeassert // as above
+	delete(v.known, e.owner)
+}
+
+// Check sees whether this process can open what the key store holds: a key of
+// each master key's. It is ErrMaster where it cannot.
+func (v *Vault) Check(ctx context.Context) ([]MasterUse, error) {
+	uses, err := v.store.KeysByMaster(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("session keys: %w", err)
+	}
+	var errs []error
+	for _, u := range uses {
+		if _, err := v.masters.unwrap(u.Sample.Tenant, u.Sample.SID, u.Sample.Wrapped); err != nil {
+			errs = append(errs, fmt.Errorf("%d session keys: %w", u.Keys, err))
+		}
+	}
+	return uses, errors.Join(errs...)
+}
+
+// Active is the id of the master key that wraps new data keys.
+func (v *Vault) Active() string { return v.masters.Active() }
+
+// rotatePage is how many keys are rewrapped between two reports.
+const rotatePage = 500
+
+// Rotate wraps every data key by the active master key. What is encrypted stays
+// as it is. It may be broken off and run again, beside nodes that serve. tell
+// is called with how many are done.
+func (v *Vault) Rotate(ctx context.Context, tell func(int)) (int, error) {
+	for done := 0; ; {
+		page, err := v.store.KeysNotUnder(ctx, v.masters.active, rotatePage)
+		if err != nil {
+			return done, fmt.Errorf("session keys: %w", err)
+		}
+		for _, k := range page {
+			key, err := v.masters.unwrap(k.Tenant, k.SID, k.Wrapped)
+			if err != nil {
+				return done, err
+			}
+			w := v.masters.wrap(k.Tenant, k.SID, key)
+			clear(key)
+			if err := v.store.Rewrap(ctx, k, w); err != nil {
+				return done, fmt.Errorf("session key: %w", err)
+			}
+			done++
+		}
+		if len(page) == 0 {
+			return done, nil
+		}
+		tell(done)
+	}
+}

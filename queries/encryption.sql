@@ -1,0 +1,34 @@
+-- name: SessionKey :one
+SELECT master, wrapped FROM session_keys WHERE tenant_id = @tenant_id AND sid = @sid;
+
+-- name: PutSessionKey :one
+-- The first one counts; whoever comes second gets it.
+INSERT INTO session_keys AS k (tenant_id, sid, master, wrapped) VALUES (@tenant_id, @sid, @master, @wrapped)
+ON CONFLICT (tenant_id, sid) DO UPDATE SET master = k.master
+RETURNING master, wrapped;
+
+-- name: DropSessionKey :exec
+DELETE FROM session_keys WHERE tenant_id = @tenant_id AND sid = @sid;
+
+-- name: SessionKeysByMaster :many
+-- Of all tenants; for operators. One key of each stands for all.
+SELECT c.master, c.keys, s.tenant_id, s.sid, s.wrapped
+FROM (SELECT k.master, count(*) AS keys FROM session_keys k GROUP BY k.master) c
+CROSS JOIN LATERAL (
+    SELECT x.tenant_id, x.sid, x.wrapped FROM session_keys x WHERE x.master = c.master LIMIT 1) s
+ORDER BY c.master;
+
+-- name: SessionKeysNotUnder :many
+-- Of all tenants; for operators.
+SELECT tenant_id, sid, master, wrapped FROM session_keys WHERE master <> @master LIMIT @max_rows::integer;
+
+-- name: RewrapSessionKey :exec
+UPDATE session_keys SET master = @master, wrapped = @wrapped
+WHERE tenant_id = @tenant_id AND sid = @sid AND master = @old_master AND wrapped = @old_wrapped;
+
+-- name: JobSession :one
+SELECT sid, key FROM summarization_jobs WHERE tenant_id = @tenant_id AND id = @id;
+
+-- name: CountSealed :one
+-- Sessions that are encrypted, of all tenants, and those that are not.
+SELECT count(*) FILTER (WHERE s.sealed) AS sealed, count(*) FILTER (WHERE NOT s.sealed) AS plain FROM sessions s;
