@@ -53,6 +53,13 @@ test: need-go need-postgres ## Run all tests; PKG and ARGS narrow them
 chaos: need-go need-postgres ## Keep a cluster under faults; ARGS='-cycles 200 -seed 7' is a long run
 	go test ./test/chaos -run '^TestChaos$$' -count=1 -timeout 0 -v -args $(ARGS)
 
+# The suites that also run with everything encrypted.
+SEALED ?= ./internal/store/... ./internal/engine/... ./internal/worker/... ./internal/verify/... ./internal/rebuild/... ./internal/summarizers/... ./internal/replay/... ./contextengine/... ./test/model/...
+
+.PHONY: test-encrypted
+test-encrypted: need-go need-postgres ## Run the suites of what reads and writes sessions with all of them encrypted
+	ENGINED_TEST_ENCRYPTION=1 go test -timeout 15m $(ARGS) $(SEALED)
+
 .PHONY: test-race
 test-race: need-go need-postgres need-cc ## Run the concurrent packages' tests under the race detector
 	CGO_ENABLED=1 go test -race -timeout 15m $(ARGS) $(RACE)

@@ -8,3 +8,8 @@ import "embed"
 //
 //go:embed *.sql
 var FS embed.FS
+
+// Keys holds those of a database that has the keys of sessions alone.
+//
+//go:embed keys/*.sql
+var Keys embed.FS

@@ -86,7 +86,7 @@ func (a *App) openStore(ctx context.Context) error {
 	if err := a.migrate(ctx); err != nil {
 		return err
 	}
-	s, err := store.Open(ctx, store.Config{
+	s, end, err := openSealed(ctx, a.cfg, store.Config{
 		URL: a.cfg.DatabaseURL, MaxConns: int32(a.cfg.DatabaseConns), StatementTimeout: a.cfg.StatementTimeout,
 		PgBouncer: a.cfg.PgBouncer, RowSecurity: a.cfg.RowSecurity != "off", DefaultBudget: int64(a.cfg.DefaultTokenBudget),
 		DebtMilli: int64(a.cfg.CompactionThreshold * 1000), Log: a.log,
@@ -95,7 +95,7 @@ func (a *App) openStore(ctx context.Context) error {
 		return err
 	}
 	a.store = s
-	a.onClose("store", func(context.Context) error { s.Close(); return nil })
+	a.onClose("store", func(context.Context) error { end(); return nil })
 	return a.secureRows(ctx)
 }
 

@@ -93,7 +93,7 @@ func (c *cli) root() *cobra.Command {
 		{"run", []*cobra.Command{c.dev(), c.serve(), c.worker(), c.demo()}},
 		{"look", []*cobra.Command{c.sessions(), c.show(), c.events(), c.tail(), c.grep(), c.window(), c.summaries(), c.expand(), c.diff(), c.replay(), c.cacheReport()}},
 		{"act", []*cobra.Command{c.importFiles(), c.export(), c.compact(), c.undoCompaction(), c.maintain(), c.reset(), c.rewind(), c.fork(), c.erase()}},
-		{"admin", []*cobra.Command{c.migrate(), c.doctor(), c.rebuild(), c.retention(), c.keys(), c.tenants(), c.audit(), c.engines(), c.summarizers(), c.health(), c.openapi(), c.config(), c.version()}},
+		{"admin", []*cobra.Command{c.migrate(), c.doctor(), c.rebuild(), c.retention(), c.keys(), c.tenants(), c.encryption(), c.audit(), c.engines(), c.summarizers(), c.health(), c.openapi(), c.config(), c.version()}},
 	} {
 		for _, cmd := range g.cmds {
 			cmd.GroupID = g.id

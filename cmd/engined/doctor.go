@@ -90,9 +90,9 @@ func (c *cli) report(checks []check, asJSON bool) error {
 			if !ch.OK {
 				mark = "✗"
 			}
-			fmt.Fprintf(c.out, "%s %-9s %s\n", mark, ch.Name, oneLine(ch.Detail, 0))
+			fmt.Fprintf(c.out, "%s %-10s %s\n", mark, ch.Name, oneLine(ch.Detail, 0))
 			if ch.Fix != "" {
-				fmt.Fprintf(c.out, "            fix: %s\n", ch.Fix)
+				fmt.Fprintf(c.out, "             fix: %s\n", ch.Fix)
 			}
 		}
 	}
@@ -193,7 +193,7 @@ func checkPostgres(ctx context.Context, cfg config.Config) []check {
 	if !schema.OK {
 		return []check{pg, schema}
 	}
-	return []check{pg, schema, checkFeed(ctx, s), checkDebts(ctx, s)}
+	return []check{pg, schema, checkFeed(ctx, s), checkDebts(ctx, s), checkEncryption(ctx, cfg, s)}
 }
 
 func checkSchema(ctx context.Context, cfg config.Config) check {

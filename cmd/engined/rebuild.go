@@ -50,14 +50,14 @@ func (c *cli) rebuild() *cobra.Command {
 		if err := job.choose(*what); err != nil {
 			return usageError{err}
 		}
-		s, err := store.Open(ctx, store.Config{
+		s, end, err := openSealed(ctx, cfg, store.Config{
 			URL: cfg.DatabaseURL, MaxConns: 2, PgBouncer: cfg.PgBouncer, StatementTimeout: cfg.StatementTimeout, ApplicationName: "engined-rebuild",
 			DefaultBudget: int64(cfg.DefaultTokenBudget), DebtMilli: int64(cfg.CompactionThreshold * 1000),
 		})
 		if err != nil {
 			return err
 		}
-		defer s.Close()
+		defer end()
 		return job.run(ctx, s)
 	})
 }

@@ -59,11 +59,11 @@ func (c *cli) retention() *cobra.Command {
 		if cfg.DatabaseURL == "" {
 			return usageError{errors.New("no database: set --database-url or ENGINED_DATABASE_URL")}
 		}
-		s, err := store.Open(ctx, store.Config{URL: cfg.DatabaseURL, MaxConns: 2, PgBouncer: cfg.PgBouncer, ApplicationName: "engined-retention"})
+		s, end, err := openSealed(ctx, cfg, store.Config{URL: cfg.DatabaseURL, MaxConns: 2, PgBouncer: cfg.PgBouncer, ApplicationName: "engined-retention"})
 		if err != nil {
 			return err
 		}
-		defer s.Close()
+		defer end()
 		r := &retainer{store: s, time: retentionOf(cfg), size: keepingOf(cfg), dryRun: *dryRun, asJSON: *asJSON, gone: map[string]bool{}}
 		switch set, err := r.anySet(ctx); {
 		case err != nil:

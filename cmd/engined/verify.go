@@ -19,13 +19,13 @@ func (c *cli) verify(ctx context.Context, cfg config.Config, asJSON bool) error 
 	if cfg.DatabaseURL == "" {
 		return usageError{errors.New("--verify reads Postgres: set --database-url or ENGINED_DATABASE_URL")}
 	}
-	s, err := store.Open(ctx, store.Config{
+	s, end, err := openSealed(ctx, cfg, store.Config{
 		URL: cfg.DatabaseURL, MaxConns: 2, PgBouncer: cfg.PgBouncer, StatementTimeout: cfg.StatementTimeout, ApplicationName: "engined-verify",
 	})
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer end()
 	out := rowWriter{w: c.out, name: "differences"}
 	said := time.Now()
 	found := func(d verify.Difference) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/engined/engined/internal/access"
 	"github.com/engined/engined/internal/message"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/vault"
 )
 
 // problemOf says in the API's words what went wrong. An error that nobody
@@ -20,6 +21,9 @@ func problemOf(err error) *Problem {
 		return p
 	}
 	if p := refusal(err); p != nil {
+		return p
+	}
+	if p := locked(err); p != nil {
 		return p
 	}
 	switch {
@@ -58,6 +62,27 @@ func problemOf(err error) *Problem {
 		return kindEngineFailed.problem(fmt.Sprintf("the engine %s failed during %s; the default engine serves further calls", failed.EngineID, failed.Operation))
 	}
 	return kindInternal.problem("the error is in the node's log under this request's id")
+}
+
+// locked says why something encrypted can't be read or written; nil for any
+// other error.
+func locked(err error) *Problem {
+	if damaged, ok := errors.AsType[*vault.CorruptError](err); ok {
+		p := kindDamaged.problem(damaged.Error() + "; a backup may have it")
+		p.Seq = damaged.Seq
+		return p
+	}
+	switch {
+	case errors.Is(err, vault.ErrKeyGone):
+		return kindKeyGone.problem("the session's key was destroyed, as an erasure does; nobody can read what is left of it")
+	case errors.Is(err, vault.ErrClosed):
+		return kindEncryption.problem("the session is encrypted and this node has no encryption keys; set encryption-key-file").retry(30)
+	case errors.Is(err, vault.ErrMaster):
+		return kindEncryption.problem("the session's key is wrapped by a master key that is not in this node's encryption-key-file").retry(30)
+	case errors.Is(err, vault.ErrUnavailable):
+		return kindEncryption.problem("the database of the session keys does not answer; a write with an idempotency key can be repeated safely").retry(2)
+	}
+	return nil
 }
 
 // unauthorized says why, where the caller may know.

@@ -35,6 +35,9 @@ var (
 	kindExists        = kind{"session-exists", http.StatusConflict, "The key has a session already"}
 	kindBegan         = kind{"subagent-began", http.StatusConflict, "The sub-agent has begun"}
 	kindNothingToUndo = kind{"nothing-to-undo", http.StatusConflict, "No compaction to undo"}
+	kindKeyGone       = kind{"session-key-gone", http.StatusGone, "The session's key was destroyed"}
+	kindDamaged       = kind{"damaged", http.StatusGone, "What is stored is damaged"}
+	kindEncryption    = kind{"encryption-unavailable", http.StatusServiceUnavailable, "The session's key is not to be had"}
 	kindFeedEra       = kind{"feed-era", http.StatusGone, "The cursor is of an earlier era of the feed"}
 	kindFeedClosed    = kind{"feed-closed", http.StatusServiceUnavailable, "The feed is closed"}
 	kindStaleHead     = kind{"stale-head", http.StatusPreconditionFailed, "The session has moved on"}
@@ -54,8 +57,8 @@ var (
 func kinds() []kind {
 	return []kind{
 		kindMalformed, kindUnauthorized, kindForbidden, kindNotFound, kindUnknown, kindMethod, kindSlowBody,
-		kindIdempotency, kindEpoch, kindErased, kindLeaseHeld, kindLease, kindExists, kindBegan, kindNothingToUndo, kindFeedEra, kindStaleHead, kindTooLarge, kindMedia,
-		kindValidation, kindRate, kindTenantLimit, kindInternal, kindEngineFailed, kindUnavailable, kindBusy, kindNotReady, kindFeedClosed, kindDeadline,
+		kindIdempotency, kindEpoch, kindErased, kindLeaseHeld, kindLease, kindExists, kindBegan, kindNothingToUndo, kindKeyGone, kindDamaged, kindFeedEra, kindStaleHead, kindTooLarge, kindMedia,
+		kindValidation, kindRate, kindTenantLimit, kindInternal, kindEngineFailed, kindUnavailable, kindBusy, kindNotReady, kindEncryption, kindFeedClosed, kindDeadline,
 	}
 }
 
@@ -77,7 +80,7 @@ type Problem struct {
 	Epoch *int64 `json:"epoch,omitempty"`
 	// ExpiresAt is when a lease that another owner holds ends, unless renewed.
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
-	// Seq is the event that a known key already names.
+	// Seq is the event that a known key already names, or the damaged one.
 	Seq int64 `json:"seq,omitempty"`
 	// Checks are a node's, where it is not ready.
 	Checks []Check `json:"checks,omitempty"`

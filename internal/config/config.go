@@ -42,11 +42,14 @@ type Config struct {
 	MaxBatchMessages   int
 	MaxNesting         int
 
-	DatabaseURL      string
-	DatabaseConns    int
-	StatementTimeout time.Duration
-	PgBouncer        bool
-	RowSecurity      string
+	DatabaseURL       string
+	DatabaseConns     int
+	StatementTimeout  time.Duration
+	PgBouncer         bool
+	Encryption        string
+	EncryptionKeyFile string
+	EncryptionKeysDSN string
+	RowSecurity       string
 
 	NATSURL      string
 	NATSCreds    string

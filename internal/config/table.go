@@ -182,6 +182,21 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return yesNo(&c.PgBouncer) },
 		},
 		{
+			Name: "encryption", Default: "off", Scope: Database,
+			Usage: "on encrypts what new sessions say, each under a key of its own; needs encryption-key-file, on every node and worker; see docs/encryption.md",
+			bind:  func(c *Config) Value { return oneOf(&c.Encryption, "off", "on") },
+		},
+		{
+			Name: "encryption-key-file", Scope: Database,
+			Usage: "file of master keys, a line each (`engined encryption new-key` makes one); the first wraps the keys of new sessions. With encryption off, sessions that are encrypted already stay readable by it",
+			bind:  func(c *Config) Value { return text(&c.EncryptionKeyFile, "file") },
+		},
+		{
+			Name: "encryption-keys-dsn", Scope: Database, Secret: true,
+			Usage: "Postgres for the keys of sessions, best one that is not backed up with the log; without it they are in the table session_keys of database-url, which backups are to leave out",
+			bind:  func(c *Config) Value { return text(&c.EncryptionKeysDSN, "url") },
+		},
+		{
 			Name: "row-security", Default: "auto", Scope: Database,
 			Usage: "have Postgres hold every query about a tenant to its rows: `on` refuses to start where that is not possible, `auto` says so in the log; see docs/security.md",
 			bind:  func(c *Config) Value { return oneOf(&c.RowSecurity, "auto", "on", "off") },

@@ -18,7 +18,6 @@ import (
 	"github.com/engined/engined/internal/message"
 	"github.com/engined/engined/internal/retrieval"
 	"github.com/engined/engined/internal/store"
-	"github.com/engined/engined/internal/store/storetest"
 	"github.com/engined/engined/internal/testdb"
 )
 
@@ -34,7 +33,7 @@ type bundle struct {
 
 func setup(t testing.TB) *bundle {
 	t.Helper()
-	st, err := storetest.Open(t, t.Context(), store.Config{URL: testdb.New(t)})
+	st, err := store.Open(t.Context(), store.Config{URL: testdb.New(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

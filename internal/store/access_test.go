@@ -11,6 +11,7 @@ import (
 	"github.com/engined/engined/internal/access"
 	"github.com/engined/engined/internal/audit"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/store/storetest"
 )
 
 func TestKeysAreKept(t *testing.T) {
@@ -145,14 +146,15 @@ func TestBytesAreCounted(t *testing.T) {
 		it.Tenant = tenant
 		mustAppend(t, s, it)
 	}
+	n := storetest.Overhead()
 	count(0)
 	put("acme", "one", 1000)
 	put("umbrella", "one", 5000)
-	count(1000)
+	count(1000 + n)
 	put("acme", "one", 2000)
 	put("acme", "two", 300_000) // kept apart
-	count(303_000)
-	count(303_000)
+	count(303_000 + 3*n)
+	count(303_000 + 3*n)
 	put("acme", "two", 50) // not counted yet when it goes
 	conn, err := pgx.Connect(ctx, s.URL())
 	if err != nil {
@@ -167,7 +169,7 @@ func TestBytesAreCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	count(3000)
+	count(3000 + 2*n)
 	for most, want := range map[int64]int64{1: 1, 10: 2} {
 		if n, err := s.CountSessions(ctx, "acme", most); err != nil || n != want {
 			t.Errorf("%d sessions of at most %d, %v", n, most, err)

@@ -91,7 +91,8 @@ func rowsOf(t testing.TB, url string, sid fmt.Stringer) map[string]int64 {
 		if err := conn.QueryRow(t.Context(), q, tenant, sid.String()).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
-		if n > 0 {
+		// Keys are destroyed before anything is counted.
+		if n > 0 && table != "session_keys" {
 			out[table] = n
 		}
 	}

@@ -69,7 +69,32 @@ func Migrations(ctx context.Context, url string) ([]MigrationStatus, error) {
 	return out, nil
 }
 
-func withProvider(url string, log *slog.Logger, fn func(*goose.Provider) error) (err error) {
+// MigrateSessionKeys brings the schema of a database that has the keys of
+// sessions alone up to date, as Migrate does.
+func MigrateSessionKeys(ctx context.Context, url string) error {
+	files, err := fs.Sub(migrations.Keys, "keys")
+	if err != nil {
+		return err
+	}
+	err = withFiles(url, nil, files, func(p *goose.Provider) error {
+		current, target, err := p.GetVersions(ctx)
+		if err != nil || current >= target {
+			return err
+		}
+		_, err = p.Up(ctx)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("migrate: %w", errUnavailable(err))
+	}
+	return nil
+}
+
+func withProvider(url string, log *slog.Logger, fn func(*goose.Provider) error) error {
+	return withFiles(url, log, migrations.FS, fn)
+}
+
+func withFiles(url string, log *slog.Logger, files fs.FS, fn func(*goose.Provider) error) (err error) {
 	cc, err := pgx.ParseConfig(url)
 	if err != nil {
 		return fmt.Errorf("database url: %w", err)
@@ -88,10 +113,6 @@ func withProvider(url string, log *slog.Logger, fn func(*goose.Provider) error) 
 	}
 	if log != nil {
 		opts = append(opts, goose.WithSlog(log))
-	}
-	files, err := fs.Sub(migrations.FS, ".")
-	if err != nil {
-		return err
 	}
 	p, err := goose.NewProvider(goose.DialectPostgres, sqlDB, files, opts...)
 	if err != nil {

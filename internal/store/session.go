@@ -29,8 +29,8 @@ type Session struct {
 	Dialect               message.Dialect
 	Gateway, HostSession  string
 	// Sealed: what it says is encrypted.
-	Sealed                bool
-	CreatedAt, UpdatedAt  time.Time
+	Sealed               bool
+	CreatedAt, UpdatedAt time.Time
 }
 
 // LiveTokens is the calibrated estimate of the untrimmed window.

@@ -50,12 +50,25 @@ type service struct {
 	node    *httptest.Server
 	// other is a second node, which shares nothing with the first in memory.
 	other *httptest.Server
+	// encrypted: what its sessions say is.
+	encrypted bool
 }
 
 // start runs a service. summarizer, if any, writes its summaries.
 func start(t *testing.T, summarizer summarize.Summarizer) *service {
 	t.Helper()
-	s := &service{t: t, db: testdb.New(t), natsDir: t.TempDir()}
+	return run(t, summarizer, false)
+}
+
+// startEncrypted is start with encryption at rest.
+func startEncrypted(t *testing.T, summarizer summarize.Summarizer) *service {
+	t.Helper()
+	return run(t, summarizer, true)
+}
+
+func run(t *testing.T, summarizer summarize.Summarizer, encrypted bool) *service {
+	t.Helper()
+	s := &service{t: t, db: testdb.New(t), natsDir: t.TempDir(), encrypted: encrypted}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var err error
@@ -72,7 +85,11 @@ func (s *service) serve(summarizer summarize.Summarizer, work bool) (*store.Stor
 	t := s.t
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	st, err := storetest.Open(t, t.Context(), store.Config{URL: s.db})
+	cfg := store.Config{URL: s.db}
+	if s.encrypted {
+		cfg = storetest.Encrypt(t, cfg)
+	}
+	st, err := store.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

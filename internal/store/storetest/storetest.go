@@ -17,6 +17,14 @@ const Env = "ENGINED_TEST_ENCRYPTION"
 // Encrypted reports whether Env asks for encryption.
 func Encrypted() bool { return os.Getenv(Env) == "1" }
 
+// Overhead is by how many bytes what is stored is longer than what was sent.
+func Overhead() int64 {
+	if Encrypted() {
+		return vault.Overhead
+	}
+	return 0
+}
+
 // masterKeys is one key, the same for all stores of a run, as nodes share theirs.
 const masterKeys = "test AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
