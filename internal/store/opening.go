@@ -79,8 +79,8 @@ func (o *opener) bytes(ctx context.Context, kind vault.Kind, detail, sealed []by
 	return k.Open(kind, detail, sealed)
 }
 
-// text is bytes for a column of text.
-func (o *opener) text(ctx context.Context, kind vault.Kind, detail []byte, sealed string) (string, error) {
+// job is bytes for the texts of summarization jobs.
+func (o *opener) job(ctx context.Context, detail []byte, sealed string) (string, error) {
 	if !vault.IsSealedText(sealed) {
 		return sealed, nil
 	}
@@ -88,7 +88,7 @@ func (o *opener) text(ctx context.Context, kind vault.Kind, detail []byte, seale
 	if err != nil {
 		return "", err
 	}
-	return k.OpenText(kind, detail, sealed)
+	return k.OpenText(vault.Job, detail, sealed)
 }
 
 // seal encrypts where the session is encrypted.
@@ -100,13 +100,13 @@ func (o *opener) seal(ctx context.Context, kind vault.Kind, detail, plain []byte
 	return k.Seal(kind, detail, plain), nil
 }
 
-// sealText is seal for a column of text.
-func (o *opener) sealText(ctx context.Context, kind vault.Kind, detail []byte, plain string) (string, error) {
+// sealJob is seal for the texts of summarization jobs.
+func (o *opener) sealJob(ctx context.Context, detail []byte, plain string) (string, error) {
 	k, err := o.perhaps(ctx)
 	if err != nil || k == nil {
 		return plain, err
 	}
-	return k.SealText(kind, detail, plain), nil
+	return k.SealText(vault.Job, detail, plain), nil
 }
 
 // hash is the plain form of a payload's hash.

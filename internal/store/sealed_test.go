@@ -100,7 +100,7 @@ func say(t testing.TB, s *store.Store, key string) store.Appended {
 	a := mustAppend(t, s, item(key, msg(`{"role":"user","content":"`+secret+`"}`, 1, "key"),
 		msg(`{"role":"user","content":"`+strings.Repeat(secret+" ", 40_000)+`"}`, 1)))
 	ctx := t.Context()
-	if _, err := s.StepEpoch(ctx, tenant, key, 0, func(c store.Session, st events.State, n int64) (store.EpochStep, error) {
+	if _, err := s.StepEpoch(ctx, tenant, key, 0, func(c store.Session, st events.State, _ int64) (store.EpochStep, error) {
 		return store.EpochStep{State: st, LeafSeq: c.LeafSeq, LeafOffset: c.LeafOffset, Events: []store.NewEvent{
 			{Type: events.SummaryCreated, Body: []byte(`{"text":"` + secret + `"}`)},
 			{Type: events.EpochRotated, Body: []byte(`{"cause":"compaction"}`)},

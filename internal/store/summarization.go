@@ -11,7 +11,6 @@ import (
 
 	"github.com/engined/engined/contextengine"
 	"github.com/engined/engined/internal/store/db"
-	"github.com/engined/engined/internal/vault"
 )
 
 // ErrUnknownJob: no such question, or its answer was taken already.
@@ -36,10 +35,10 @@ func (s *Store) AskHost(ctx context.Context, q Question) (uuid.UUID, error) {
 		return uuid.Nil, err
 	}
 	open := s.opener(q.Tenant, q.SID)
-	if q.System, err = open.sealText(ctx, vault.Job, jobField(q.Key, "system"), q.System); err != nil {
+	if q.System, err = open.sealJob(ctx, jobField(q.Key, "system"), q.System); err != nil {
 		return uuid.Nil, err
 	}
-	if q.Prompt, err = open.sealText(ctx, vault.Job, jobField(q.Key, "prompt"), q.Prompt); err != nil {
+	if q.Prompt, err = open.sealJob(ctx, jobField(q.Key, "prompt"), q.Prompt); err != nil {
 		return uuid.Nil, err
 	}
 	got, err := s.of(q.Tenant).AskJob(ctx, db.AskJobParams{
@@ -70,7 +69,7 @@ func (s *Store) sealJob(ctx context.Context, tenant string, id uuid.UUID, field,
 	if err != nil {
 		return "", readErr("summarization job", err)
 	}
-	return s.opener(tenant, r.SID).sealText(ctx, vault.Job, jobField(r.Key, field), text)
+	return s.opener(tenant, r.SID).sealJob(ctx, jobField(r.Key, field), text)
 }
 
 // HostJob is a question that a gateway has leased.
@@ -97,10 +96,10 @@ func (s *Store) LeaseHostJob(ctx context.Context, tenant, owner string, models [
 		return HostJob{}, false, fmt.Errorf("summarization job: %w", errUnavailable(err))
 	}
 	open := s.opener(tenant, r.SID)
-	if r.System, err = open.text(ctx, vault.Job, jobField(r.Key, "system"), r.System); err != nil {
+	if r.System, err = open.job(ctx, jobField(r.Key, "system"), r.System); err != nil {
 		return HostJob{}, false, err
 	}
-	if r.Prompt, err = open.text(ctx, vault.Job, jobField(r.Key, "prompt"), r.Prompt); err != nil {
+	if r.Prompt, err = open.job(ctx, jobField(r.Key, "prompt"), r.Prompt); err != nil {
 		return HostJob{}, false, err
 	}
 	job = HostJob{ID: r.ID, SessionKey: r.SessionKey, Model: r.Model, System: r.System, Prompt: r.Prompt, MaxTokens: int(r.MaxTokens)}
@@ -173,11 +172,11 @@ func (s *Store) HostJob(ctx context.Context, tenant string, id uuid.UUID) (HostJ
 		return HostJobState{}, readErr("summarization job", err)
 	}
 	open := s.opener(tenant, r.SID)
-	said, err := open.text(ctx, vault.Job, jobField(r.Key, "answer"), deref(r.Answer))
+	said, err := open.job(ctx, jobField(r.Key, "answer"), deref(r.Answer))
 	if err != nil {
 		return HostJobState{}, err
 	}
-	failure, err := open.text(ctx, vault.Job, jobField(r.Key, "error"), deref(r.Error))
+	failure, err := open.job(ctx, jobField(r.Key, "error"), deref(r.Error))
 	if err != nil {
 		return HostJobState{}, err
 	}

@@ -107,6 +107,7 @@ func wrapPlace(master, tenant string, sid uuid.UUID) []byte {
 }
 
 func (m *Masters) wrap(tenant string, sid uuid.UUID, dataKey []byte) Wrapped {
+	//nolint:gosec // the nonce is random and in front: see NewGCMWithRandomNonce
 	return Wrapped{Master: m.active, Key: m.keys[m.active].Seal(nil, nil, dataKey, wrapPlace(m.active, tenant, sid))}
 }
 
