@@ -1,6 +1,6 @@
 // The chat command /engined: is this session really served by engined, and how
 // does it stand? `/engined doctor` tells why it might not be.
-import { asProblem, message } from "./client.js";
+import { asProblem, message } from "./errors.js";
 import { doctor, render } from "./doctor.js";
 import { openTranscript, pageLimits } from "./transcript.js";
 export function registerCommand(api, service) {

@@ -1,6 +1,6 @@
 // Telling the service of a turn that ended: by commit where the host has durable
 // turns, after the turn where it has not.
-import { asProblem, message } from "./client.js";
+import { asProblem, message } from "./errors.js";
 import { sync } from "./sync.js";
 import { entriesOfTurn } from "./transcript.js";
 import * as wire from "./wire.js";

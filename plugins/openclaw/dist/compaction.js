@@ -1,6 +1,6 @@
 // A compaction that the host or the user asks for: the service's, or the host's
 // own where the service cannot change what the model is shown next.
-import { asProblem, message } from "./client.js";
+import { asProblem, message } from "./errors.js";
 import { sync } from "./sync.js";
 import * as wire from "./wire.js";
 /** Never rejects. */

@@ -1,6 +1,6 @@
 // Why would this host not use the engine? The host falls back to its own engine
 // without a word in many cases; this names them, with the fix.
-import { asProblem, message } from "./client.js";
+import { asProblem, message } from "./errors.js";
 import { loadSDK } from "./transcript.js";
 /** Versions that the end-to-end tests run against. */
 export const testedHosts = ["2026.9.6", "2026.6.11"];

@@ -1,7 +1,7 @@
 // Messages that come one by one or in batches, from hosts that know neither
 // durable turns nor after-turn calls.
 import { createHash, randomUUID } from "node:crypto";
-import { message } from "./client.js";
+import { message } from "./errors.js";
 /** Answers how many were new. Never rejects. */
 export async function ingestBatch(turn, params) {
     const key = turn.key(params);

@@ -1,7 +1,8 @@
 // What outlives an engine instance: the client, who we are, what is known of each
 // session. The host makes an instance per turn and loads this module twice per
 // process, so all of it hangs on one global symbol.
-import { Client, asProblem, message } from "./client.js";
+import { Client } from "./client.js";
+import { asProblem, message } from "./errors.js";
 import { Troubles } from "./troubles.js";
 import { keptGatewayId } from "./identity.js";
 import { Pending } from "./pending.js";

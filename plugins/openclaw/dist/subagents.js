@@ -1,6 +1,6 @@
 // Sub-agents: the service is told of a child before it starts and when it ended.
 // A child is started whatever the service says.
-import { asProblem, message } from "./client.js";
+import { asProblem, message } from "./errors.js";
 export async function prepare(turn, params) {
     const parent = turn.key({ sessionKey: params.parentSessionKey });
     const child = turn.key({ sessionKey: params.childSessionKey });

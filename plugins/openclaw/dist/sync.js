@@ -1,7 +1,7 @@
 // Bringing the host's transcript to the service. The service keeps the cursor,
 // per gateway and host session, so nothing here has to be remembered; what it
 // knows already it skips.
-import { AwayError, asProblem, message } from "./client.js";
+import { AwayError, asProblem, message } from "./errors.js";
 import { entry, place } from "./wire.js";
 import { openTranscript, pageLimits } from "./transcript.js";
 /** Sends what the service does not have. Rejects only after an abort. */

@@ -1,6 +1,6 @@
 // Before and after a turn: the host's transcript is brought to the service, first
 // what fits the turn's time, then, off its path, the rest of a long one.
-import { message } from "./client.js";
+import { message } from "./errors.js";
 import { sync } from "./sync.js";
 /** Never rejects: without the service the host's messages serve. */
 export async function bootstrap(turn, params) {

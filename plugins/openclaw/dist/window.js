@@ -1,7 +1,7 @@
 // The window that the model is given: the service's, with what it does not hold
 // yet behind it, or the host's own messages where the service does not answer.
 import { estimate } from "./budget.js";
-import { message } from "./client.js";
+import { message } from "./errors.js";
 import { behind, missing } from "./livetail.js";
 import * as wire from "./wire.js";
 /** Rejects only after an abort. */

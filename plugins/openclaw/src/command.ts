@@ -1,7 +1,7 @@
 // The chat command /engined: is this session really served by engined, and how
 // does it stand? `/engined doctor` tells why it might not be.
 
-import { asProblem, message } from "./client.ts";
+import { asProblem, message } from "./errors.ts";
 import { doctor, render } from "./doctor.ts";
 import type { CommandContext, PluginApi } from "./host.ts";
 import type { Service, SessionNote } from "./service.ts";

@@ -1,7 +1,7 @@
 // Telling the service of a turn that ended: by commit where the host has durable
 // turns, after the turn where it has not.
 
-import { asProblem, message } from "./client.ts";
+import { asProblem, message } from "./errors.ts";
 import type * as host from "./host.ts";
 import type { Body } from "./routes.ts";
 import { sync } from "./sync.ts";

@@ -1,7 +1,7 @@
 // A compaction that the host or the user asks for: the service's, or the host's
 // own where the service cannot change what the model is shown next.
 
-import { asProblem, message } from "./client.ts";
+import { asProblem, message } from "./errors.ts";
 import type * as host from "./host.ts";
 import { sync } from "./sync.ts";
 import type { Turn } from "./turn.ts";

@@ -1,7 +1,7 @@
 // Why would this host not use the engine? The host falls back to its own engine
 // without a word in many cases; this names them, with the fix.
 
-import { asProblem, message } from "./client.ts";
+import { asProblem, message } from "./errors.ts";
 import type { PluginApi } from "./host.ts";
 import type { Route } from "./routes.ts";
 import type { Service } from "./service.ts";

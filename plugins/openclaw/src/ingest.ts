@@ -2,7 +2,7 @@
 // durable turns nor after-turn calls.
 
 import { createHash, randomUUID } from "node:crypto";
-import { message } from "./client.ts";
+import { message } from "./errors.ts";
 import type * as host from "./host.ts";
 import type { Turn } from "./turn.ts";
 

@@ -2,7 +2,8 @@
 // session. The host makes an instance per turn and loads this module twice per
 // process, so all of it hangs on one global symbol.
 
-import { Client, asProblem, message } from "./client.ts";
+import { Client } from "./client.ts";
+import { asProblem, message } from "./errors.ts";
 import type { Route } from "./routes.ts";
 import { Troubles } from "./troubles.ts";
 import type { Config } from "./config.ts";

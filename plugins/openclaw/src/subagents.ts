@@ -1,7 +1,7 @@
 // Sub-agents: the service is told of a child before it starts and when it ended.
 // A child is started whatever the service says.
 
-import { asProblem, message } from "./client.ts";
+import { asProblem, message } from "./errors.ts";
 import type * as host from "./host.ts";
 import type { Turn } from "./turn.ts";
 

@@ -2,7 +2,7 @@
 // per gateway and host session, so nothing here has to be remembered; what it
 // knows already it skips.
 
-import { AwayError, asProblem, message } from "./client.ts";
+import { AwayError, asProblem, message } from "./errors.ts";
 import { entry, place } from "./wire.ts";
 import type { SessionParams } from "./host.ts";
 import type { Service } from "./service.ts";

@@ -1,7 +1,7 @@
 // Tools for the agent: looking behind the summaries. Whatever they show was said
 // by somebody at some time and is data, not instruction; they say so.
 
-import { asProblem, message } from "./client.ts";
+import { asProblem, message } from "./errors.ts";
 import type { AgentTool, PluginApi, ToolResult } from "./host.ts";
 import type { Service } from "./service.ts";
 

@@ -1,7 +1,7 @@
 // Before and after a turn: the host's transcript is brought to the service, first
 // what fits the turn's time, then, off its path, the rest of a long one.
 
-import { message } from "./client.ts";
+import { message } from "./errors.ts";
 import type * as host from "./host.ts";
 import { sync } from "./sync.ts";
 import type { Turn } from "./turn.ts";

@@ -2,7 +2,7 @@
 // yet behind it, or the host's own messages where the service does not answer.
 
 import { estimate } from "./budget.ts";
-import { message } from "./client.ts";
+import { message } from "./errors.ts";
 import type * as host from "./host.ts";
 import { behind, missing } from "./livetail.ts";
 import type { Answer } from "./routes.ts";
