@@ -146,25 +146,30 @@ GROUP BY f.sid, f.seq ORDER BY min(f.doc) DESC LIMIT @max_rows::integer;
 
 -- name: SearchAny :many
 -- Messages that have some of the entries, by a rank that knows whether a part
--- has an entry, not how often.
+-- has an entry, not how often. Where counts has nothing, what is found is
+-- counted: that is all there is while nothing narrows it.
 WITH hit AS MATERIALIZED (
-    SELECT u.i, p.sid, p.seq, p.doc, p.length
+    SELECT u.i, p.sid, p.seq, p.doc, 2.2::double precision / (1 + 1.2::double precision * (0.3::double precision + 0.7::double precision * p.length / @average::double precision)) AS share
     FROM unnest(@queries::text[]) WITH ORDINALITY AS u (query, i)
     CROSS JOIN LATERAL (
         SELECT p.sid, p.seq, p.doc, p.length FROM search_parts p
         WHERE p.terms @@ u.query::tsquery AND p.tenant_id IS NOT DISTINCT FROM @tenant_id::text AND p.doc + 0 <= @horizon::bigint
           AND search_fits(p.sid, p.seq, p.kind, p.role, p.tool, p.epoch, p.at, p.flags, @kinds::smallint[], @roles::smallint[], @tool::text, @epoch::bigint, @since::timestamptz, @until::timestamptz, @hidden::integer, @sids::uuid[], @paths::text[])
         ORDER BY p.doc DESC LIMIT @most::integer) p
+), counted AS MATERIALIZED (
+    SELECT w.i, w.weight, @parts::double precision AS parts, coalesce((@counts::bigint[])[w.i], n.n, 0)::double precision AS n
+    FROM unnest(@weights::double precision[]) WITH ORDINALITY AS w (weight, i)
+    LEFT JOIN (SELECT h.i, count(*) AS n FROM hit h GROUP BY h.i) n ON n.i = w.i
 ), part AS (
-    SELECT h.sid, h.seq, h.doc,
-           sum(w.idf * 2.2 / (1 + 1.2 * (0.3 + 0.7 * h.length / @average::double precision))) AS score
-    FROM hit h
-    JOIN unnest(@weights::double precision[]) WITH ORDINALITY AS w (idf, i) ON w.i = h.i
+    SELECT h.sid, h.seq, h.doc, sum(h.share * c.weight * ln(1 + (greatest(c.parts - c.n, 0) + 0.5::double precision) / (c.n + 0.5::double precision))) AS score
+    FROM hit h JOIN counted c ON c.i = h.i
     GROUP BY h.sid, h.seq, h.doc
 ), message AS (
     SELECT p.sid, p.seq, max(p.doc) AS doc, max(p.score) AS score FROM part p GROUP BY p.sid, p.seq
 )
-SELECT m.sid, m.seq, m.doc::bigint AS doc, m.score::double precision AS score FROM message m
+SELECT m.sid, m.seq, m.doc::bigint AS doc, m.score::double precision AS score,
+       (SELECT array_agg(c.n::bigint ORDER BY c.i) FROM counted c)::bigint[] AS counts
+FROM message m
 WHERE (m.score, m.doc) < (@before_score::double precision, @before_doc::bigint)
 ORDER BY m.score DESC, m.doc DESC LIMIT @max_rows::integer;
 

@@ -24,17 +24,15 @@ type place struct {
 // any fills a page for a question: the best matches, ranked together with their
 // neighbours, which need not match themselves. There is one block of them.
 func (s *Searcher) any(ctx context.Context, r *Request, p *plan, at cursor, out *Answer) error {
-	if err := s.weigh(ctx, r.Tenant, p, at); err != nil {
-		return err
-	}
 	weights := make([]float64, len(p.lookups))
 	for i, owner := range p.owner {
-		weights[i] = p.idf[owner]
+		weights[i] = p.wants[owner].Weight
 	}
-	found, err := s.read.SearchAny(ctx, r.Tenant, &p.filter, p.lookups, weights, at.average(), at.mark, newest, questionRows)
+	found, counts, err := s.read.SearchAny(ctx, r.Tenant, &p.filter, p.lookups, weights, at.parts, at.average(), at.mark, newest, questionRows)
 	if err != nil || len(found) == 0 {
 		return err
 	}
+	p.weigh(counts, at.parts)
 	hits, _, err := s.decide(ctx, r, p, at, found)
 	if err != nil {
 		return err

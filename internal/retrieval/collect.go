@@ -18,9 +18,11 @@ const maxCount = 32
 // collect fills a page: block by block, each found by the index and decided and
 // ranked on the text.
 func (s *Searcher) collect(ctx context.Context, r *Request, p *plan, at cursor, out *Answer) error {
-	if err := s.weigh(ctx, r.Tenant, p, at); err != nil {
+	counts, err := s.read.SearchCounts(ctx, r.Tenant, &p.filter, p.lookups, at.mark.Horizon, newest)
+	if err != nil {
 		return err
 	}
+	p.weigh(counts, at.parts)
 	for {
 		found, err := s.find(ctx, r, p, at)
 		if err != nil || len(found) == 0 {

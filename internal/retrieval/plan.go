@@ -1,7 +1,6 @@
 package retrieval
 
 import (
-	"context"
 	"regexp"
 	"time"
 
@@ -110,12 +109,8 @@ func (p *plan) compile(expr string) error {
 	return nil
 }
 
-// weigh learns how often the index has what is looked for.
-func (s *Searcher) weigh(ctx context.Context, tenant string, p *plan, at cursor) error {
-	counts, err := s.read.SearchCounts(ctx, tenant, &p.filter, p.lookups, at.mark.Horizon, newest)
-	if err != nil {
-		return err
-	}
+// weigh takes in how many of all parts have each look-up, counted up to newest.
+func (p *plan) weigh(counts []int64, all int64) {
 	fewest := make([]int64, len(p.wants))
 	for i := range fewest {
 		fewest[i] = newest
@@ -128,9 +123,8 @@ func (s *Searcher) weigh(ctx context.Context, tenant string, p *plan, at cursor)
 	}
 	p.idf = make([]float64, len(p.wants))
 	for i, n := range fewest {
-		p.idf[i] = search.IDF(n, at.parts) * p.wants[i].Weight
+		p.idf[i] = search.IDF(n, all) * p.wants[i].Weight
 	}
-	return nil
 }
 
 func (c cursor) average() float64 {

@@ -25,7 +25,7 @@ type Reader interface {
 	SearchNewest(ctx context.Context, tenant string, f *store.SearchFilter, lookups [][]search.Lookup, rarest int,
 		before store.SearchMark, limit int) ([]store.SearchFound, error)
 	SearchAny(ctx context.Context, tenant string, f *store.SearchFilter, lookups [][]search.Lookup, weights []float64,
-		average float64, before store.SearchMark, most, limit int) ([]store.SearchFound, error)
+		parts int64, average float64, before store.SearchMark, most, limit int) (found []store.SearchFound, counts []int64, err error)
 	SearchTexts(ctx context.Context, tenant string, f *store.SearchFilter, found []store.SearchFound, lookups [][]search.Lookup,
 		partsEach int, maxBytes int64) ([]store.SearchPart, error)
 	SearchNeighbours(ctx context.Context, tenant string, f *store.SearchFilter, found []store.SearchFound) ([]store.SearchNeighbour, error)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/message"
 	"github.com/engined/engined/internal/search"
 	"github.com/engined/engined/internal/store/db"
@@ -181,30 +182,50 @@ func (s *Store) SearchNewest(
 }
 
 // SearchAny finds messages that have some of the look-ups, best first by the
-// weights of what they have. Of each look-up it considers the newest `most`.
+// weights of what they have and how rare it is among all parts. Of each look-up
+// it considers the newest `most`. counts is in how many parts each look-up is, up
+// to most; without anything found there is none.
 func (s *Store) SearchAny(
 	ctx context.Context, tenant string, f *SearchFilter, lookups [][]search.Lookup, weights []float64,
-	average float64, before SearchMark, most, limit int,
-) ([]SearchFound, error) {
+	parts int64, average float64, before SearchMark, most, limit int,
+) (found []SearchFound, counts []int64, err error) {
+	if f.narrows() {
+		if counts, err = s.SearchCounts(ctx, tenant, f, lookups, before.Horizon, most); err != nil {
+			return nil, nil, err
+		}
+	}
 	by := filterOf(tenant, f)
 	queries := by.entries(lookups)
 	for i := range queries {
 		queries[i] = by.all(queries[i])
 	}
 	rows, err := s.unfiltered().SearchAny(ctx, db.SearchAnyParams{
-		TenantID: tenant, Queries: queries, Weights: weights,
+		TenantID: tenant, Queries: queries, Weights: weights, Counts: counts, Parts: float64(parts),
 		Average: average, Horizon: before.Horizon, BeforeScore: before.Score, BeforeDoc: before.Doc,
 		Kinds: by.kinds, Roles: by.roles, Tool: f.Tool, Epoch: f.Epoch, Since: by.since, Until: by.until,
 		Hidden: int32(f.Without), Sids: by.sids, Paths: by.paths, Most: int32(most), MaxRows: int32(limit),
 	})
 	if err != nil {
-		return nil, readErr("search", err)
+		return nil, nil, readErr("search", err)
 	}
-	out := make([]SearchFound, len(rows))
+	found = make([]SearchFound, len(rows))
 	for i, r := range rows {
-		out[i] = SearchFound{SID: r.SID, Seq: r.Seq, Doc: r.Doc, Score: r.Score}
+		found[i] = SearchFound{SID: r.SID, Seq: r.Seq, Doc: r.Doc, Score: r.Score}
+		counts = r.Counts
 	}
-	return out, nil
+	return found, counts, nil
+}
+
+// narrows tells whether there are parts of the sessions that the filter leaves
+// out, so that what is found is not all there is.
+func (f *SearchFilter) narrows() bool {
+	for _, s := range f.Sessions {
+		if len(s.Path) > 1 || len(s.Path) == 1 && (s.Path[0].From > 1 || s.Path[0].To != events.Open) {
+			return true
+		}
+	}
+	return len(f.Sessions) > manySessions || len(f.Kinds)+len(f.Roles) > 0 || f.Tool != "" || f.Epoch != 0 || f.Without != 0 ||
+		!f.Since.IsZero() || !f.Until.IsZero()
 }
 
 // SearchTexts reads the parts of messages that have one of the look-ups (none:

@@ -145,23 +145,27 @@ func (q *Queries) SearchAll(ctx context.Context, arg SearchAllParams) ([]SearchA
 
 const searchAny = `-- name: SearchAny :many
 WITH hit AS MATERIALIZED (
-    SELECT u.i, p.sid, p.seq, p.doc, p.length
-    FROM unnest($4::text[]) WITH ORDINALITY AS u (query, i)
+    SELECT u.i, p.sid, p.seq, p.doc, 2.2::double precision / (1 + 1.2::double precision * (0.3::double precision + 0.7::double precision * p.length / $4::double precision)) AS share
+    FROM unnest($5::text[]) WITH ORDINALITY AS u (query, i)
     CROSS JOIN LATERAL (
         SELECT p.sid, p.seq, p.doc, p.length FROM search_parts p
-        WHERE p.terms @@ u.query::tsquery AND p.tenant_id IS NOT DISTINCT FROM $5::text AND p.doc + 0 <= $6::bigint
-          AND search_fits(p.sid, p.seq, p.kind, p.role, p.tool, p.epoch, p.at, p.flags, $7::smallint[], $8::smallint[], $9::text, $10::bigint, $11::timestamptz, $12::timestamptz, $13::integer, $14::uuid[], $15::text[])
-        ORDER BY p.doc DESC LIMIT $16::integer) p
+        WHERE p.terms @@ u.query::tsquery AND p.tenant_id IS NOT DISTINCT FROM $6::text AND p.doc + 0 <= $7::bigint
+          AND search_fits(p.sid, p.seq, p.kind, p.role, p.tool, p.epoch, p.at, p.flags, $8::smallint[], $9::smallint[], $10::text, $11::bigint, $12::timestamptz, $13::timestamptz, $14::integer, $15::uuid[], $16::text[])
+        ORDER BY p.doc DESC LIMIT $17::integer) p
+), counted AS MATERIALIZED (
+    SELECT w.i, w.weight, $18::double precision AS parts, coalesce(($19::bigint[])[w.i], n.n, 0)::double precision AS n
+    FROM unnest($20::double precision[]) WITH ORDINALITY AS w (weight, i)
+    LEFT JOIN (SELECT h.i, count(*) AS n FROM hit h GROUP BY h.i) n ON n.i = w.i
 ), part AS (
-    SELECT h.sid, h.seq, h.doc,
-           sum(w.idf * 2.2 / (1 + 1.2 * (0.3 + 0.7 * h.length / $17::double precision))) AS score
-    FROM hit h
-    JOIN unnest($18::double precision[]) WITH ORDINALITY AS w (idf, i) ON w.i = h.i
+    SELECT h.sid, h.seq, h.doc, sum(h.share * c.weight * ln(1 + (greatest(c.parts - c.n, 0) + 0.5::double precision) / (c.n + 0.5::double precision))) AS score
+    FROM hit h JOIN counted c ON c.i = h.i
     GROUP BY h.sid, h.seq, h.doc
 ), message AS (
     SELECT p.sid, p.seq, max(p.doc) AS doc, max(p.score) AS score FROM part p GROUP BY p.sid, p.seq
 )
-SELECT m.sid, m.seq, m.doc::bigint AS doc, m.score::double precision AS score FROM message m
+SELECT m.sid, m.seq, m.doc::bigint AS doc, m.score::double precision AS score,
+       (SELECT array_agg(c.n::bigint ORDER BY c.i) FROM counted c)::bigint[] AS counts
+FROM message m
 WHERE (m.score, m.doc) < ($1::double precision, $2::bigint)
 ORDER BY m.score DESC, m.doc DESC LIMIT $3::integer
 `
@@ -170,6 +174,7 @@ type SearchAnyParams struct {
 	BeforeScore float64
 	BeforeDoc   int64
 	MaxRows     int32
+	Average     float64
 	Queries     []string
 	TenantID    string
 	Horizon     int64
@@ -183,38 +188,45 @@ type SearchAnyParams struct {
 	Sids        []uuid.UUID
 	Paths       []string
 	Most        int32
-	Average     float64
+	Parts       float64
+	Counts      []int64
 	Weights     []float64
 }
 
 type SearchAnyRow struct {
-	SID   uuid.UUID
-	Seq   int64
-	Doc   int64
-	Score float64
+	SID    uuid.UUID
+	Seq    int64
+	Doc    int64
+	Score  float64
+	Counts []int64
 }
 
 // Messages that have some of the entries, by a rank that knows whether a part
-// has an entry, not how often.
+// has an entry, not how often. Where counts has nothing, what is found is
+// counted: that is all there is while nothing narrows it.
 //
 //	WITH hit AS MATERIALIZED (
-//	    SELECT u.i, p.sid, p.seq, p.doc, p.length
-//	    FROM unnest($4::text[]) WITH ORDINALITY AS u (query, i)
+//	    SELECT u.i, p.sid, p.seq, p.doc, 2.2::double precision / (1 + 1.2::double precision * (0.3::double precision + 0.7::double precision * p.length / $4::double precision)) AS share
+//	    FROM unnest($5::text[]) WITH ORDINALITY AS u (query, i)
 //	    CROSS JOIN LATERAL (
 //	        SELECT p.sid, p.seq, p.doc, p.length FROM search_parts p
-//	        WHERE p.terms @@ u.query::tsquery AND p.tenant_id IS NOT DISTINCT FROM $5::text AND p.doc + 0 <= $6::bigint
-//	          AND search_fits(p.sid, p.seq, p.kind, p.role, p.tool, p.epoch, p.at, p.flags, $7::smallint[], $8::smallint[], $9::text, $10::bigint, $11::timestamptz, $12::timestamptz, $13::integer, $14::uuid[], $15::text[])
-//	        ORDER BY p.doc DESC LIMIT $16::integer) p
+//	        WHERE p.terms @@ u.query::tsquery AND p.tenant_id IS NOT DISTINCT FROM $6::text AND p.doc + 0 <= $7::bigint
+//	          AND search_fits(p.sid, p.seq, p.kind, p.role, p.tool, p.epoch, p.at, p.flags, $8::smallint[], $9::smallint[], $10::text, $11::bigint, $12::timestamptz, $13::timestamptz, $14::integer, $15::uuid[], $16::text[])
+//	        ORDER BY p.doc DESC LIMIT $17::integer) p
+//	), counted AS MATERIALIZED (
+//	    SELECT w.i, w.weight, $18::double precision AS parts, coalesce(($19::bigint[])[w.i], n.n, 0)::double precision AS n
+//	    FROM unnest($20::double precision[]) WITH ORDINALITY AS w (weight, i)
+//	    LEFT JOIN (SELECT h.i, count(*) AS n FROM hit h GROUP BY h.i) n ON n.i = w.i
 //	), part AS (
-//	    SELECT h.sid, h.seq, h.doc,
-//	           sum(w.idf * 2.2 / (1 + 1.2 * (0.3 + 0.7 * h.length / $17::double precision))) AS score
-//	    FROM hit h
-//	    JOIN unnest($18::double precision[]) WITH ORDINALITY AS w (idf, i) ON w.i = h.i
+//	    SELECT h.sid, h.seq, h.doc, sum(h.share * c.weight * ln(1 + (greatest(c.parts - c.n, 0) + 0.5::double precision) / (c.n + 0.5::double precision))) AS score
+//	    FROM hit h JOIN counted c ON c.i = h.i
 //	    GROUP BY h.sid, h.seq, h.doc
 //	), message AS (
 //	    SELECT p.sid, p.seq, max(p.doc) AS doc, max(p.score) AS score FROM part p GROUP BY p.sid, p.seq
 //	)
-//	SELECT m.sid, m.seq, m.doc::bigint AS doc, m.score::double precision AS score FROM message m
+//	SELECT m.sid, m.seq, m.doc::bigint AS doc, m.score::double precision AS score,
+//	       (SELECT array_agg(c.n::bigint ORDER BY c.i) FROM counted c)::bigint[] AS counts
+//	FROM message m
 //	WHERE (m.score, m.doc) < ($1::double precision, $2::bigint)
 //	ORDER BY m.score DESC, m.doc DESC LIMIT $3::integer
 func (q *Queries) SearchAny(ctx context.Context, arg SearchAnyParams) ([]SearchAnyRow, error) {
@@ -222,6 +234,7 @@ func (q *Queries) SearchAny(ctx context.Context, arg SearchAnyParams) ([]SearchA
 		arg.BeforeScore,
 		arg.BeforeDoc,
 		arg.MaxRows,
+		arg.Average,
 		arg.Queries,
 		arg.TenantID,
 		arg.Horizon,
@@ -235,7 +248,8 @@ func (q *Queries) SearchAny(ctx context.Context, arg SearchAnyParams) ([]SearchA
 		arg.Sids,
 		arg.Paths,
 		arg.Most,
-		arg.Average,
+		arg.Parts,
+		arg.Counts,
 		arg.Weights,
 	)
 	if err != nil {
@@ -250,6 +264,7 @@ func (q *Queries) SearchAny(ctx context.Context, arg SearchAnyParams) ([]SearchA
 			&i.Seq,
 			&i.Doc,
 			&i.Score,
+			&i.Counts,
 		); err != nil {
 			return nil, err
 		}
