@@ -227,6 +227,24 @@ FROM (
 ) t
 ORDER BY t.doc DESC;
 
+-- name: SearchScanSessions :many
+-- As SearchScan, of some sessions: within one, docs are in the order of seqs.
+SELECT t.sid, t.seq, t.part, t.doc, t.kind, t.role, t.flags, t.epoch, t.tokens, t.length, t.tool, t.speaker, t.at, t.session_key, t.fits,
+       (CASE WHEN t.fits THEN t.body ELSE '' END)::text AS body
+FROM (
+    SELECT p.sid, p.seq, p.part, p.doc, p.kind, p.role, p.flags, p.epoch, p.tokens, p.length, p.tool, p.speaker, p.at, p.body, s.session_key,
+           coalesce(search_fits(p.sid, p.seq, p.kind, p.role, p.tool, p.epoch, p.at, p.flags, @kinds::smallint[], @roles::smallint[], @tool::text, @epoch::bigint, @since::timestamptz, @until::timestamptz, @hidden::integer, @sids::uuid[], @paths::text[])
+           AND (@filler::text = '' OR strpos(p.body, @filler::text) > 0), false)::boolean AS fits
+    FROM (SELECT y.sid, y.seq, y.part, y.doc, y.kind, y.role, y.flags, y.epoch, y.tokens, y.length, y.tool, y.speaker, y.at, y.body FROM unnest(@sids::uuid[]) AS u (sid)
+          CROSS JOIN LATERAL (
+              SELECT x.sid, x.seq, x.part, x.doc, x.kind, x.role, x.flags, x.epoch, x.tokens, x.length, x.tool, x.speaker, x.at, x.body FROM search_parts x
+              WHERE x.tenant_id = @tenant_id AND x.sid = u.sid AND x.doc < @before_doc::bigint AND x.doc <= @horizon::bigint
+              ORDER BY x.tenant_id DESC, x.sid DESC, x.seq DESC, x.part DESC LIMIT @max_rows::integer) y
+          ORDER BY y.doc DESC LIMIT @max_rows::integer) p
+    JOIN sessions s ON s.tenant_id = @tenant_id AND s.sid = p.sid
+) t
+ORDER BY t.doc DESC;
+
 -- name: SearchPaths :many
 -- The newest epoch step of sessions.
 SELECT u.sid::uuid AS sid, coalesce(st.state, ''::bytea)::bytea AS state

@@ -12,7 +12,7 @@ type query struct {
 }
 
 const (
-	session  = "large-session:1"
+	session  = "before-compaction:1"
 	question = "how is the session switched when a user resumes an older one, and which file has the function that handles it?"
 	asked    = "session | switched | user | resumes | older | one | file | function | handles"
 )

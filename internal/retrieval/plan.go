@@ -104,8 +104,7 @@ func (p *plan) compile(expr string) error {
 		return invalid(err)
 	}
 	p.expr = re
-	p.filler, _ = re.LiteralPrefix()
-	p.filler = search.Clean(p.filler)
+	p.filler = search.Clean(search.Required(expr))
 	return nil
 }
 

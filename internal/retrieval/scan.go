@@ -2,6 +2,9 @@ package retrieval
 
 import (
 	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -10,7 +13,10 @@ import (
 )
 
 const (
-	scanRows = 400
+	// scanRows are read at once, fillerRows where the database knows a text that
+	// every match holds and sends the parts alone that have it.
+	scanRows   = 400
+	fillerRows = 2000
 	// maxSpans bounds the places of an expression in a part.
 	maxSpans = 16
 	// maxShown bounds the bytes of what an expression matched in a snippet; a
@@ -25,27 +31,36 @@ func (s *Searcher) scan(ctx context.Context, r *Request, p *plan, at cursor, out
 		sid uuid.UUID
 		seq int64
 	}
+	rows := scanRows
+	if p.filler != "" {
+		rows = fillerRows
+	}
 	for {
-		parts, err := s.read.SearchScan(ctx, r.Tenant, &p.filter, p.filler, at.mark, scanRows)
+		parts, err := s.read.SearchScan(ctx, r.Tenant, &p.filter, p.filler, at.mark, rows)
 		if err != nil {
 			return err
 		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		var hits []Hit
+		tried := s.expressions(ctx, p, parts)
 		looked := 0
 		for i := range parts {
 			part := &parts[i].SearchPart
+			if !tried[i].done {
+				break // the time is over
+			}
 			looked = i + 1
 			at.mark.Doc = min(at.mark.Doc, part.Doc)
-			if !parts[i].Fits || part.SID == last.sid && part.Seq == last.seq {
+			if tried[i].hit == nil || part.SID == last.sid && part.Seq == last.seq {
 				continue
 			}
-			if h, ok := p.expression(part); ok {
-				hits = append(hits, h)
-				last.sid, last.seq = part.SID, part.Seq
-				// The other parts of the message are right before this one.
-				at.mark.Doc -= int64(part.Part)
-			}
-			if len(out.Hits)+len(hits) == r.Limit || !s.now().Before(p.until) {
+			hits = append(hits, *tried[i].hit)
+			last.sid, last.seq = part.SID, part.Seq
+			// The other parts of the message are right before this one.
+			at.mark.Doc -= int64(part.Part)
+			if len(out.Hits)+len(hits) == r.Limit {
 				break
 			}
 		}
@@ -55,18 +70,55 @@ func (s *Searcher) scan(ctx context.Context, r *Request, p *plan, at cursor, out
 			}
 		}
 		out.Hits = append(out.Hits, hits...)
-		done := len(parts) < scanRows && looked == len(parts)
+		done := len(parts) < rows && looked == len(parts)
 		switch {
 		case done:
 			return nil
 		case len(out.Hits) == r.Limit:
 			out.Next = at.encode(r)
 			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
 		case !s.now().Before(p.until):
 			out.Next, out.Partial = at.encode(r), true
 			return nil
 		}
 	}
+}
+
+// attempt is what an expression came to on a part.
+type attempt struct {
+	hit  *Hit
+	done bool
+}
+
+// expressions holds the expression against parts, several at a time, from the
+// first on until the time is over: one part may take a bad expression as long as
+// thousands take a good one. At least the first is tried, so that a search gets on.
+func (s *Searcher) expressions(ctx context.Context, p *plan, parts []store.SearchScanned) []attempt {
+	out := make([]attempt, len(parts))
+	var next atomic.Int64
+	work := func() {
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= len(parts) || i > 0 && (ctx.Err() != nil || !s.now().Before(p.until)) {
+				return
+			}
+			if parts[i].Fits {
+				if h, ok := p.expression(&parts[i].SearchPart); ok {
+					out[i].hit = &h
+				}
+			}
+			out[i].done = true
+		}
+	}
+	var wg sync.WaitGroup
+	for range min(readers, runtime.GOMAXPROCS(0)) - 1 {
+		wg.Go(work)
+	}
+	work()
+	wg.Wait()
+	return out
 }
 
 func (p *plan) expression(part *store.SearchPart) (Hit, bool) {

@@ -269,11 +269,23 @@ type SearchScanned struct {
 // they must hold, "" any.
 func (s *Store) SearchScan(ctx context.Context, tenant string, f *SearchFilter, filler string, before SearchMark, limit int) ([]SearchScanned, error) {
 	by := filterOf(tenant, f)
-	rows, err := s.unfiltered().SearchScan(ctx, db.SearchScanParams{
+	p := db.SearchScanParams{
 		TenantID: tenant, Filler: filler, Horizon: before.Horizon, BeforeDoc: before.Doc,
 		Kinds: by.kinds, Roles: by.roles, Tool: f.Tool, Epoch: f.Epoch, Since: by.since, Until: by.until,
 		Hidden: int32(f.Without), Sids: by.sids, Paths: by.paths, MaxRows: int32(limit),
-	})
+	}
+	var rows []db.SearchScanRow
+	var err error
+	if len(f.Sessions) == 0 {
+		rows, err = s.unfiltered().SearchScan(ctx, p)
+	} else {
+		var of []db.SearchScanSessionsRow
+		of, err = s.unfiltered().SearchScanSessions(ctx, db.SearchScanSessionsParams(p))
+		rows = make([]db.SearchScanRow, len(of))
+		for i := range of {
+			rows[i] = db.SearchScanRow(of[i])
+		}
+	}
 	if err != nil {
 		return nil, readErr("search", err)
 	}

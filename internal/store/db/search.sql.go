@@ -975,6 +975,129 @@ func (q *Queries) SearchScan(ctx context.Context, arg SearchScanParams) ([]Searc
 	return items, nil
 }
 
+const searchScanSessions = `-- name: SearchScanSessions :many
+SELECT t.sid, t.seq, t.part, t.doc, t.kind, t.role, t.flags, t.epoch, t.tokens, t.length, t.tool, t.speaker, t.at, t.session_key, t.fits,
+       (CASE WHEN t.fits THEN t.body ELSE '' END)::text AS body
+FROM (
+    SELECT p.sid, p.seq, p.part, p.doc, p.kind, p.role, p.flags, p.epoch, p.tokens, p.length, p.tool, p.speaker, p.at, p.body, s.session_key,
+           coalesce(search_fits(p.sid, p.seq, p.kind, p.role, p.tool, p.epoch, p.at, p.flags, $1::smallint[], $2::smallint[], $3::text, $4::bigint, $5::timestamptz, $6::timestamptz, $7::integer, $8::uuid[], $9::text[])
+           AND ($10::text = '' OR strpos(p.body, $10::text) > 0), false)::boolean AS fits
+    FROM (SELECT y.sid, y.seq, y.part, y.doc, y.kind, y.role, y.flags, y.epoch, y.tokens, y.length, y.tool, y.speaker, y.at, y.body FROM unnest($8::uuid[]) AS u (sid)
+          CROSS JOIN LATERAL (
+              SELECT x.sid, x.seq, x.part, x.doc, x.kind, x.role, x.flags, x.epoch, x.tokens, x.length, x.tool, x.speaker, x.at, x.body FROM search_parts x
+              WHERE x.tenant_id = $11 AND x.sid = u.sid AND x.doc < $12::bigint AND x.doc <= $13::bigint
+              ORDER BY x.tenant_id DESC, x.sid DESC, x.seq DESC, x.part DESC LIMIT $14::integer) y
+          ORDER BY y.doc DESC LIMIT $14::integer) p
+    JOIN sessions s ON s.tenant_id = $11 AND s.sid = p.sid
+) t
+ORDER BY t.doc DESC
+`
+
+type SearchScanSessionsParams struct {
+	Kinds     []int16
+	Roles     []int16
+	Tool      string
+	Epoch     int64
+	Since     time.Time
+	Until     time.Time
+	Hidden    int32
+	Sids      []uuid.UUID
+	Paths     []string
+	Filler    string
+	TenantID  string
+	BeforeDoc int64
+	Horizon   int64
+	MaxRows   int32
+}
+
+type SearchScanSessionsRow struct {
+	SID        uuid.UUID
+	Seq        int64
+	Part       int32
+	Doc        int64
+	Kind       int16
+	Role       int16
+	Flags      int32
+	Epoch      int64
+	Tokens     int32
+	Length     int32
+	Tool       string
+	Speaker    string
+	At         time.Time
+	SessionKey string
+	Fits       bool
+	Body       string
+}
+
+// As SearchScan, of some sessions: within one, docs are in the order of seqs.
+//
+//	SELECT t.sid, t.seq, t.part, t.doc, t.kind, t.role, t.flags, t.epoch, t.tokens, t.length, t.tool, t.speaker, t.at, t.session_key, t.fits,
+//	       (CASE WHEN t.fits THEN t.body ELSE '' END)::text AS body
+//	FROM (
+//	    SELECT p.sid, p.seq, p.part, p.doc, p.kind, p.role, p.flags, p.epoch, p.tokens, p.length, p.tool, p.speaker, p.at, p.body, s.session_key,
+//	           coalesce(search_fits(p.sid, p.seq, p.kind, p.role, p.tool, p.epoch, p.at, p.flags, $1::smallint[], $2::smallint[], $3::text, $4::bigint, $5::timestamptz, $6::timestamptz, $7::integer, $8::uuid[], $9::text[])
+//	           AND ($10::text = '' OR strpos(p.body, $10::text) > 0), false)::boolean AS fits
+//	    FROM (SELECT y.sid, y.seq, y.part, y.doc, y.kind, y.role, y.flags, y.epoch, y.tokens, y.length, y.tool, y.speaker, y.at, y.body FROM unnest($8::uuid[]) AS u (sid)
+//	          CROSS JOIN LATERAL (
+//	              SELECT x.sid, x.seq, x.part, x.doc, x.kind, x.role, x.flags, x.epoch, x.tokens, x.length, x.tool, x.speaker, x.at, x.body FROM search_parts x
+//	              WHERE x.tenant_id = $11 AND x.sid = u.sid AND x.doc < $12::bigint AND x.doc <= $13::bigint
+//	              ORDER BY x.tenant_id DESC, x.sid DESC, x.seq DESC, x.part DESC LIMIT $14::integer) y
+//	          ORDER BY y.doc DESC LIMIT $14::integer) p
+//	    JOIN sessions s ON s.tenant_id = $11 AND s.sid = p.sid
+//	) t
+//	ORDER BY t.doc DESC
+func (q *Queries) SearchScanSessions(ctx context.Context, arg SearchScanSessionsParams) ([]SearchScanSessionsRow, error) {
+	rows, err := q.db.Query(ctx, searchScanSessions,
+		arg.Kinds,
+		arg.Roles,
+		arg.Tool,
+		arg.Epoch,
+		arg.Since,
+		arg.Until,
+		arg.Hidden,
+		arg.Sids,
+		arg.Paths,
+		arg.Filler,
+		arg.TenantID,
+		arg.BeforeDoc,
+		arg.Horizon,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SearchScanSessionsRow{}
+	for rows.Next() {
+		var i SearchScanSessionsRow
+		if err := rows.Scan(
+			&i.SID,
+			&i.Seq,
+			&i.Part,
+			&i.Doc,
+			&i.Kind,
+			&i.Role,
+			&i.Flags,
+			&i.Epoch,
+			&i.Tokens,
+			&i.Length,
+			&i.Tool,
+			&i.Speaker,
+			&i.At,
+			&i.SessionKey,
+			&i.Fits,
+			&i.Body,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const searchState = `-- name: SearchState :one
 SELECT coalesce((SELECT max(p.doc) FROM search_parts p WHERE p.tenant_id = $1), 0)::bigint AS doc,
        coalesce((SELECT sum(s.parts) FROM search_sessions s
