@@ -18,6 +18,25 @@ WHERE t.tenant_id IS NOT NULL AND coalesce(c.claimed_until, '-infinity') <= now(
   AND f.xid < pg_snapshot_xmin(pg_current_snapshot())
 ORDER BY coalesce(c.updated_at, '-infinity') LIMIT @max_rows::integer;
 
+-- name: SearchLag :one
+-- How many events of all tenants search has not indexed, counted up to most a
+-- tenant, and for how long the oldest waits.
+WITH RECURSIVE tenant AS (
+    (SELECT s.tenant_id FROM sessions s ORDER BY s.tenant_id LIMIT 1)
+    UNION ALL
+    (SELECT (SELECT s.tenant_id FROM sessions s WHERE s.tenant_id > t.tenant_id ORDER BY s.tenant_id LIMIT 1)
+     FROM tenant t WHERE t.tenant_id IS NOT NULL)
+)
+SELECT count(f.recorded_at) AS events, coalesce(extract(epoch FROM now() - min(f.recorded_at)), 0)::double precision AS seconds
+FROM tenant t
+LEFT JOIN search_cursors c ON c.tenant_id = t.tenant_id
+CROSS JOIN LATERAL (
+    SELECT e.recorded_at FROM events e
+    WHERE e.tenant_id = t.tenant_id
+      AND (e.xid, e.position) > (coalesce(c.xid, '0'::xid8), coalesce(c.position, 0))
+    ORDER BY e.tenant_id, e.xid, e.position LIMIT @most::integer) f
+WHERE t.tenant_id IS NOT NULL;
+
 -- name: SearchClaim :many
 -- Takes a tenant for a while. No row: another one has it.
 INSERT INTO search_cursors AS c (tenant_id, xid, position, claimed_until)

@@ -73,10 +73,10 @@ func (s *stages) SearchNewest(
 
 func (s *stages) SearchAny(
 	ctx context.Context, tenant string, f *store.SearchFilter, lookups [][]search.Lookup, weights []float64,
-	parts int64, average float64, before store.SearchMark, most, limit int,
+	counts []int64, parts int64, average float64, before store.SearchMark, most, limit int,
 ) ([]store.SearchFound, []int64, error) {
 	defer s.spent("any", time.Now())
-	return s.Reader.SearchAny(ctx, tenant, f, lookups, weights, parts, average, before, most, limit)
+	return s.Reader.SearchAny(ctx, tenant, f, lookups, weights, counts, parts, average, before, most, limit)
 }
 
 func (s *stages) SearchTexts(

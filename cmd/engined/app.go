@@ -19,6 +19,7 @@ import (
 	"github.com/engined/engined/internal/devpg"
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/hooks"
+	"github.com/engined/engined/internal/retrieval"
 	"github.com/engined/engined/internal/store"
 	"github.com/engined/engined/internal/summarizers"
 )
@@ -55,6 +56,7 @@ type App struct {
 	addr     net.Addr
 	dataDir  string // "" without private parts
 
+	search      *retrieval.Searcher
 	summarizers *summarizers.Set
 
 	ends []end

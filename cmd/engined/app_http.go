@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/engined/engined/internal/api"
+	"github.com/engined/engined/internal/config"
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/retrieval"
 )
@@ -48,6 +50,7 @@ func (a *App) serveHTTP(listener net.Listener) error {
 	if listener == nil {
 		return nil
 	}
+	a.search = retrieval.NewSearcher(a.store, a.indexer()).AtOnce(searchesAtOnce(a.cfg))
 	a.observe()
 	if !a.roles.Node {
 		a.serving("health", a.healthServer(), listener)
@@ -58,7 +61,7 @@ func (a *App) serveHTTP(listener net.Listener) error {
 		// An exposed node without keys was asked for, and has names that only
 		// its network knows.
 		Local: a.open() && !a.cfg.Exposed(), LocalNames: []string{host},
-		Engine: a.upkeep, Steps: a.slot, Branches: a.slot, Log: a.store, Search: retrieval.NewSearcher(a.store, a.indexer()), Lives: a.store, Auth: api.RingAuth(a.keys.Who),
+		Engine: a.upkeep, Steps: a.slot, Branches: a.slot, Log: a.store, Search: a.search, Lives: a.store, Auth: api.RingAuth(a.keys.Who),
 		Limiter: a.limiter, MaxCalls: a.cfg.MaxCalls, Audit: a.audit, AuditLog: a.store,
 		Summarizers: a.summarizerRows, Summarization: a.store, SpendMicros: micros(a.cfg.TenantSpend),
 		Ready: a.ready, Engines: a.engineList, ClearQuarantine: a.engines.ClearQuarantine,
@@ -78,6 +81,11 @@ func (a *App) serveHTTP(listener net.Listener) error {
 	}
 	a.serving("HTTP", server, listener)
 	return nil
+}
+
+// searchesAtOnce leaves most of the connections to turns.
+func searchesAtOnce(cfg config.Config) int {
+	return cmp.Or(cfg.MaxSearches, max(1, cfg.DatabaseConns/4))
 }
 
 // compactMargin has the engine's own deadline pass before the call's.

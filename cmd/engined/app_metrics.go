@@ -47,6 +47,7 @@ func (a *App) observe() {
 			oldest: prometheus.NewDesc("engined_compactions_owed_oldest_seconds", "Age of the oldest debt.", nil, nil),
 		},
 		newModels(a),
+		newSearchLag(a),
 	)
 }
 

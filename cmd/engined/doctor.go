@@ -193,7 +193,7 @@ func checkPostgres(ctx context.Context, cfg config.Config) []check {
 	if !schema.OK {
 		return []check{pg, schema}
 	}
-	return []check{pg, schema, checkFeed(ctx, s), checkDebts(ctx, s), checkEncryption(ctx, cfg, s)}
+	return []check{pg, schema, checkFeed(ctx, s), checkDebts(ctx, s), checkSearch(ctx, s), checkEncryption(ctx, cfg, s)}
 }
 
 func checkSchema(ctx context.Context, cfg config.Config) check {

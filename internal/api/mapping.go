@@ -10,6 +10,7 @@ import (
 	"github.com/engined/engined/contextengine"
 	"github.com/engined/engined/internal/access"
 	"github.com/engined/engined/internal/message"
+	"github.com/engined/engined/internal/retrieval"
 	"github.com/engined/engined/internal/store"
 	"github.com/engined/engined/internal/vault"
 )
@@ -51,6 +52,8 @@ func problemOf(err error) *Problem {
 		return kindUnavailable.problem("the database does not answer; a write with an idempotency key can be repeated safely").retry(2)
 	case errors.Is(err, store.ErrTooBusy):
 		return kindBusy.problem("more writes wait than this node holds").retry(1)
+	case errors.Is(err, retrieval.ErrBusy):
+		return kindBusy.problem("this node runs as many searches as it may at one time").retry(1)
 	case errors.Is(err, context.DeadlineExceeded):
 		return kindDeadline.problem("the call's deadline passed; a write with an idempotency key can be repeated safely")
 	case errors.Is(err, context.Canceled):

@@ -13,6 +13,7 @@ type Config struct {
 	Insecure       bool
 	Keys           []string
 	MaxCalls       int
+	MaxSearches    int
 	Audit          bool
 	AuditRetention time.Duration
 

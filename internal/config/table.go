@@ -47,6 +47,11 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return count(&c.MaxCalls, 0, 1_000_000) },
 		},
 		{
+			Name: "max-searches", Default: "0", Scope: Node,
+			Usage: "searches that run at one time, each with a connection; four times as many wait for up to 2 s, more get 503 with Retry-After. 0 is a quarter of database-conns",
+			bind:  func(c *Config) Value { return count(&c.MaxSearches, 0, 10_000) },
+		},
+		{
 			Name: "tenant-rate", Default: "0", Scope: Node,
 			Usage: "calls a second of a tenant on one node, twice as many at once; more get 429. 0 is without a limit, here and below; `tenants set` says other limits for single tenants",
 			bind:  func(c *Config) Value { return rate(&c.TenantRate) },

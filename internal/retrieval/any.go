@@ -28,11 +28,19 @@ func (s *Searcher) any(ctx context.Context, r *Request, p *plan, at cursor, out 
 	for i, owner := range p.owner {
 		weights[i] = p.wants[owner].Weight
 	}
-	found, counts, err := s.read.SearchAny(ctx, r.Tenant, &p.filter, p.lookups, weights, at.parts, at.average(), at.mark, newest, questionRows)
+	var counts []int64
+	if len(at.counts) == len(p.lookups) {
+		counts = at.counts
+	}
+	found, counts, err := s.read.SearchAny(ctx, r.Tenant, &p.filter, p.lookups, weights, counts, at.parts, at.average(), at.mark, newest, questionRows)
 	if err != nil || len(found) == 0 {
 		return err
 	}
+	at.counts = counts
 	p.weigh(counts, at.parts)
+	if found = at.again(found); len(found) == 0 {
+		return nil
+	}
 	hits, _, err := s.decide(ctx, r, p, at, found)
 	if err != nil {
 		return err
@@ -45,10 +53,10 @@ func (s *Searcher) any(ctx context.Context, r *Request, p *plan, at cursor, out 
 			return err
 		}
 	}
-	hits = hits[min(at.skip, int64(len(hits))):]
+	hits = at.rest(r, hits)
 	if len(hits) > r.Limit {
 		hits = hits[:r.Limit]
-		at.skip += int64(r.Limit)
+		at.stop(&hits[r.Limit-1], found)
 		out.Next = at.encode(r)
 	}
 	out.Hits, err = s.show(ctx, r, p, hits)

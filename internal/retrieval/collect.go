@@ -18,16 +18,20 @@ const maxCount = 32
 // collect fills a page: block by block, each found by the index and decided and
 // ranked on the text.
 func (s *Searcher) collect(ctx context.Context, r *Request, p *plan, at cursor, out *Answer) error {
-	counts, err := s.read.SearchCounts(ctx, r.Tenant, &p.filter, p.lookups, at.mark.Horizon, newest)
-	if err != nil {
-		return err
-	}
-	p.weigh(counts, at.parts)
-	for {
-		found, err := s.find(ctx, r, p, at)
-		if err != nil || len(found) == 0 {
+	if len(at.counts) != len(p.lookups) {
+		var err error
+		if at.counts, err = s.read.SearchCounts(ctx, r.Tenant, &p.filter, p.lookups, at.mark.Horizon, newest); err != nil {
 			return err
 		}
+	}
+	p.weigh(at.counts, at.parts)
+	for {
+		block, err := s.find(ctx, r, p, at)
+		if err != nil || len(block) == 0 {
+			return err
+		}
+		found := at.again(block)
+		last := len(found) == len(block) && len(block) < blockRows
 		hits, seen, err := s.decide(ctx, r, p, at, found)
 		if err != nil {
 			return err
@@ -37,19 +41,22 @@ func (s *Searcher) collect(ctx context.Context, r *Request, p *plan, at cursor, 
 				return err
 			}
 		}
-		rest := hits[min(at.skip, int64(len(hits))):]
+		rest := at.rest(r, hits)
 		if room := r.Limit - len(out.Hits); len(rest) > room {
 			out.Hits = append(out.Hits, rest[:room]...)
-			at.skip += int64(room)
+			at.stop(&rest[room-1], found[:seen])
 			out.Next = at.encode(r)
 			return nil
 		}
 		out.Hits = append(out.Hits, rest...)
-		if seen == len(found) && len(found) < blockRows {
+		if last && seen == len(found) {
 			return nil
 		}
-		last := found[seen-1]
-		at.mark.Score, at.mark.Doc, at.skip = last.Score, last.Doc, 0
+		if seen > 0 {
+			at.next(found[seen-1])
+		} else {
+			at.next(store.SearchFound{Score: at.end.score, Doc: at.end.doc}) // all of it was erased
+		}
 		if len(out.Hits) == r.Limit || !s.now().Before(p.until) {
 			out.Next = at.encode(r)
 			out.Partial = len(out.Hits) < r.Limit
@@ -68,6 +75,9 @@ func (s *Searcher) find(ctx context.Context, r *Request, p *plan, at cursor) ([]
 // decide reads the texts of what was found, as far as the bytes reach, and
 // makes hits of what holds what was asked for. seen is how much was looked at.
 func (s *Searcher) decide(ctx context.Context, r *Request, p *plan, at cursor, found []store.SearchFound) (hits []Hit, seen int, err error) {
+	if len(found) == 0 {
+		return nil, 0, nil
+	}
 	parts, err := s.read.SearchTexts(ctx, r.Tenant, &p.filter, found, p.lookups, partsEach, blockBytes)
 	if err != nil {
 		return nil, 0, err

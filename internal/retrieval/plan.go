@@ -126,7 +126,7 @@ func (p *plan) weigh(counts []int64, all int64) {
 	}
 }
 
-func (c cursor) average() float64 {
+func (c *cursor) average() float64 {
 	if c.parts == 0 {
 		return 1
 	}

@@ -87,6 +87,8 @@ type Hit struct {
 	unread bool
 }
 
+func (h *Hit) rank() rank { return rank{h.Score, h.doc} }
+
 // Answer is a page of hits.
 type Answer struct {
 	Hits []Hit

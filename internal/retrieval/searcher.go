@@ -25,7 +25,7 @@ type Reader interface {
 	SearchNewest(ctx context.Context, tenant string, f *store.SearchFilter, lookups [][]search.Lookup, rarest int,
 		before store.SearchMark, limit int) ([]store.SearchFound, error)
 	SearchAny(ctx context.Context, tenant string, f *store.SearchFilter, lookups [][]search.Lookup, weights []float64,
-		parts int64, average float64, before store.SearchMark, most, limit int) (found []store.SearchFound, counts []int64, err error)
+		counts []int64, parts int64, average float64, before store.SearchMark, most, limit int) (found []store.SearchFound, counted []int64, err error)
 	SearchTexts(ctx context.Context, tenant string, f *store.SearchFilter, found []store.SearchFound, lookups [][]search.Lookup,
 		partsEach int, maxBytes int64) ([]store.SearchPart, error)
 	SearchNeighbours(ctx context.Context, tenant string, f *store.SearchFilter, found []store.SearchFound) ([]store.SearchNeighbour, error)
@@ -57,6 +57,7 @@ const (
 type Searcher struct {
 	read    Reader
 	indexer *Indexer
+	gate    *gate
 	now     func() time.Time
 }
 
@@ -74,6 +75,11 @@ func (s *Searcher) Search(ctx context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	leave, err := s.gate.enter(ctx)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer leave()
 	p.until = s.now().Add(budget)
 	var at cursor
 	if r.After != "" {

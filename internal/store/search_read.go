@@ -183,13 +183,13 @@ func (s *Store) SearchNewest(
 
 // SearchAny finds messages that have some of the look-ups, best first by the
 // weights of what they have and how rare it is among all parts. Of each look-up
-// it considers the newest `most`. counts is in how many parts each look-up is, up
-// to most; without anything found there is none.
+// it considers the newest `most`. counts is in how many parts each look-up is,
+// up to most; nil has it counted. counted is the same, nil where nothing is found.
 func (s *Store) SearchAny(
 	ctx context.Context, tenant string, f *SearchFilter, lookups [][]search.Lookup, weights []float64,
-	parts int64, average float64, before SearchMark, most, limit int,
-) (found []SearchFound, counts []int64, err error) {
-	if f.narrows() {
+	counts []int64, parts int64, average float64, before SearchMark, most, limit int,
+) (found []SearchFound, counted []int64, err error) {
+	if counts == nil && f.narrows() {
 		if counts, err = s.SearchCounts(ctx, tenant, f, lookups, before.Horizon, most); err != nil {
 			return nil, nil, err
 		}
@@ -211,9 +211,9 @@ func (s *Store) SearchAny(
 	found = make([]SearchFound, len(rows))
 	for i, r := range rows {
 		found[i] = SearchFound{SID: r.SID, Seq: r.Seq, Doc: r.Doc, Score: r.Score}
-		counts = r.Counts
+		counted = r.Counts
 	}
-	return found, counts, nil
+	return found, counted, nil
 }
 
 // narrows tells whether there are parts of the sessions that the filter leaves

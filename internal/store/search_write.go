@@ -30,6 +30,19 @@ func (s *Store) SearchBehind(ctx context.Context, limit int) ([]string, error) {
 	return out, nil
 }
 
+// lagCounted bounds how many events of a tenant SearchLag counts.
+const lagCounted = 10_000
+
+// SearchLag counts the events of all tenants that are not indexed yet, of each
+// tenant up to 10,000, and tells for how long the oldest waits.
+func (s *Store) SearchLag(ctx context.Context) (events int64, oldest time.Duration, err error) {
+	r, err := s.everyone.SearchLag(ctx, db.SearchLagParams{Most: lagCounted})
+	if err != nil {
+		return 0, 0, readErr("search", err)
+	}
+	return r.Events, max(0, time.Duration(r.Seconds*float64(time.Second))), nil
+}
+
 // SearchClaim takes a tenant's index for a while and tells how far it is; ok
 // is false when another one has it. The claim saves work twice done; what is
 // right does not depend on it.

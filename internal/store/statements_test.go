@@ -16,7 +16,7 @@ var everyones = map[string]string{
 	"DueDebt": "sweep: takes what is due, of whoever", "DueRedo": "sweep", "DueGraves": "sweep", "ExpiredChildren": "sweep",
 	"Expired": "sweep: retention", "TenantsToKeep": "sweep: retention", "StrayDebts": "doctor", "DropOldJobs": "sweep",
 	"CountDebt": "metrics: a number", "CountRedo": "metrics: a number", "GatesInUse": "metrics: numbers", "SpendersToday": "operators and metrics",
-	"NoticesAfter": "relay: ids of all sessions", "SearchBehind": "indexing: which tenants are behind", "SearchTenants": "rebuild: the tenants' names",
+	"NoticesAfter": "relay: ids of all sessions", "SearchBehind": "indexing: which tenants are behind", "SearchTenants": "rebuild: the tenants' names", "SearchLag": "metrics: numbers",
 	"SessionsAfter": "doctor and rebuild: ids of all sessions", "SessionTables": "catalogue",
 	"KeyByID": "a key tells its tenant", "CountKeys": "whether there is any key", "RevokeKey": "operators, by id", "KeysUsed": "a node's uses, by id",
 	"WorthPreparing": "sweep: each session with its own tenant", "RecountUsage": "new era: all tenants are counted anew", "RestartSearch": "new era", "ResumSearch": "new era",

@@ -594,6 +594,58 @@ func (q *Queries) SearchHoldSummaries(ctx context.Context, arg SearchHoldSummari
 	return items, nil
 }
 
+const searchLag = `-- name: SearchLag :one
+WITH RECURSIVE tenant AS (
+    (SELECT s.tenant_id FROM sessions s ORDER BY s.tenant_id LIMIT 1)
+    UNION ALL
+    (SELECT (SELECT s.tenant_id FROM sessions s WHERE s.tenant_id > t.tenant_id ORDER BY s.tenant_id LIMIT 1)
+     FROM tenant t WHERE t.tenant_id IS NOT NULL)
+)
+SELECT count(f.recorded_at) AS events, coalesce(extract(epoch FROM now() - min(f.recorded_at)), 0)::double precision AS seconds
+FROM tenant t
+LEFT JOIN search_cursors c ON c.tenant_id = t.tenant_id
+CROSS JOIN LATERAL (
+    SELECT e.recorded_at FROM events e
+    WHERE e.tenant_id = t.tenant_id
+      AND (e.xid, e.position) > (coalesce(c.xid, '0'::xid8), coalesce(c.position, 0))
+    ORDER BY e.tenant_id, e.xid, e.position LIMIT $1::integer) f
+WHERE t.tenant_id IS NOT NULL
+`
+
+type SearchLagParams struct {
+	Most int32
+}
+
+type SearchLagRow struct {
+	Events  int64
+	Seconds float64
+}
+
+// How many events of all tenants search has not indexed, counted up to most a
+// tenant, and for how long the oldest waits.
+//
+//	WITH RECURSIVE tenant AS (
+//	    (SELECT s.tenant_id FROM sessions s ORDER BY s.tenant_id LIMIT 1)
+//	    UNION ALL
+//	    (SELECT (SELECT s.tenant_id FROM sessions s WHERE s.tenant_id > t.tenant_id ORDER BY s.tenant_id LIMIT 1)
+//	     FROM tenant t WHERE t.tenant_id IS NOT NULL)
+//	)
+//	SELECT count(f.recorded_at) AS events, coalesce(extract(epoch FROM now() - min(f.recorded_at)), 0)::double precision AS seconds
+//	FROM tenant t
+//	LEFT JOIN search_cursors c ON c.tenant_id = t.tenant_id
+//	CROSS JOIN LATERAL (
+//	    SELECT e.recorded_at FROM events e
+//	    WHERE e.tenant_id = t.tenant_id
+//	      AND (e.xid, e.position) > (coalesce(c.xid, '0'::xid8), coalesce(c.position, 0))
+//	    ORDER BY e.tenant_id, e.xid, e.position LIMIT $1::integer) f
+//	WHERE t.tenant_id IS NOT NULL
+func (q *Queries) SearchLag(ctx context.Context, arg SearchLagParams) (SearchLagRow, error) {
+	row := q.db.QueryRow(ctx, searchLag, arg.Most)
+	var i SearchLagRow
+	err := row.Scan(&i.Events, &i.Seconds)
+	return i, err
+}
+
 const searchNeighbours = `-- name: SearchNeighbours :many
 SELECT u.i::bigint AS i, n.place::integer AS place, n.seq, f.doc
 FROM (SELECT unnest($1::uuid[]) AS sid, unnest($2::bigint[]) AS seq, generate_series(1, cardinality($1::uuid[])) AS i) u
