@@ -32,3 +32,9 @@ SELECT sid, key FROM summarization_jobs WHERE tenant_id = @tenant_id AND id = @i
 -- name: CountSealed :one
 -- Sessions that are encrypted, of all tenants, and those that are not.
 SELECT count(*) FILTER (WHERE s.sealed) AS sealed, count(*) FILTER (WHERE NOT s.sealed) AS plain FROM sessions s;
+
+-- name: SealedAmong :one
+-- Whether any of a tenant's sessions is encrypted; of those named, if any are.
+SELECT EXISTS (
+    SELECT FROM sessions s
+    WHERE s.tenant_id = @tenant_id AND s.sealed AND (cardinality(@sids::uuid[]) = 0 OR s.sid = ANY (@sids::uuid[])))::boolean AS found;

@@ -64,6 +64,8 @@ type SearchIndex struct {
 	IndexedAt *time.Time `json:"indexedAt,omitempty"`
 	// IndexedTo is the newest indexed seq, in a search of one session.
 	IndexedTo int64 `json:"indexedTo,omitempty"`
+	// Note says what is never indexed: encrypted sessions are not searched.
+	Note string `json:"note,omitempty"`
 }
 
 func searchOperations() []*operation {
@@ -112,6 +114,9 @@ func serveSearch(c *call) error {
 	}
 	if a.Next != "" {
 		page.Next = &a.Next
+	}
+	if a.Encrypted {
+		page.Index.Note = "encrypted sessions are not in the index and were not searched"
 	}
 	if !a.IndexedAt.IsZero() {
 		at := a.IndexedAt.UTC()

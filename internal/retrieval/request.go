@@ -102,4 +102,6 @@ type Answer struct {
 	IndexedAt time.Time
 	// IndexedTo is the newest indexed seq, where one session is looked at.
 	IndexedTo int64
+	// Encrypted: some of the sessions asked for are encrypted, and were not searched.
+	Encrypted bool
 }

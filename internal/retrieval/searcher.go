@@ -95,7 +95,7 @@ func (s *Searcher) Search(ctx context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	out := Answer{Hits: []Hit{}, Current: !state.Behind, IndexedAt: state.IndexedAt, IndexedTo: state.Seq}
+	out := Answer{Hits: []Hit{}, Current: !state.Behind, IndexedAt: state.IndexedAt, IndexedTo: state.Seq, Encrypted: state.Sealed}
 	if r.SessionKey != "" && len(sids) == 0 {
 		return out, nil // no such session has nothing to find
 	}

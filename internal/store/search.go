@@ -98,6 +98,9 @@ type SearchIndexState struct {
 	// Ready: the feed shows some of them. It does not while an older transaction
 	// anywhere in the database runs.
 	Ready bool
+	// Sealed: some of the sessions asked for are encrypted, and never in it. Only
+	// told where the store has keys.
+	Sealed bool
 }
 
 // SearchState reads how far a tenant's index is.
@@ -112,6 +115,12 @@ func (s *Store) SearchState(ctx context.Context, tenant string, sids []uuid.UUID
 	out := SearchIndexState{Doc: r.Doc, Parts: r.Parts, Length: r.Length, Seq: r.Seq, Behind: r.Ahead > 0, Ready: r.Ahead > 1}
 	if r.IndexedAt.Unix() > 0 {
 		out.IndexedAt = r.IndexedAt
+	}
+	if s.cfg.Vault != nil {
+		out.Sealed, err = s.of(tenant).SealedAmong(ctx, db.SealedAmongParams{TenantID: tenant, Sids: sids})
+		if err != nil {
+			return SearchIndexState{}, readErr("search", err)
+		}
 	}
 	return out, nil
 }

@@ -136,6 +136,29 @@ func (q *Queries) RewrapSessionKey(ctx context.Context, arg RewrapSessionKeyPara
 	return err
 }
 
+const sealedAmong = `-- name: SealedAmong :one
+SELECT EXISTS (
+    SELECT FROM sessions s
+    WHERE s.tenant_id = $1 AND s.sealed AND (cardinality($2::uuid[]) = 0 OR s.sid = ANY ($2::uuid[])))::boolean AS found
+`
+
+type SealedAmongParams struct {
+	TenantID string
+	Sids     []uuid.UUID
+}
+
+// Whether any of a tenant's sessions is encrypted; of those named, if any are.
+//
+//	SELECT EXISTS (
+//	    SELECT FROM sessions s
+//	    WHERE s.tenant_id = $1 AND s.sealed AND (cardinality($2::uuid[]) = 0 OR s.sid = ANY ($2::uuid[])))::boolean AS found
+func (q *Queries) SealedAmong(ctx context.Context, arg SealedAmongParams) (bool, error) {
+	row := q.db.QueryRow(ctx, sealedAmong, arg.TenantID, arg.Sids)
+	var found bool
+	err := row.Scan(&found)
+	return found, err
+}
+
 const sessionKey = `-- name: SessionKey :one
 SELECT master, wrapped FROM session_keys WHERE tenant_id = $1 AND sid = $2
 `

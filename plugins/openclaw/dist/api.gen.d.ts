@@ -679,6 +679,7 @@ export interface SearchIndex {
     current: boolean;
     indexedAt?: string;
     indexedTo?: number;
+    note?: string;
 }
 export interface SearchMark {
     end: number;

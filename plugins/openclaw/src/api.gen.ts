@@ -740,6 +740,7 @@ export interface SearchIndex {
   current: boolean;
   indexedAt?: string;
   indexedTo?: number;
+  note?: string;
 }
 
 export interface SearchMark {
