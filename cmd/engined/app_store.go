@@ -86,10 +86,11 @@ func (a *App) openStore(ctx context.Context) error {
 	if err := a.migrate(ctx); err != nil {
 		return err
 	}
+	owes, owesOf := debtMilli(a.cfg)
 	s, end, err := openSealed(ctx, a.cfg, store.Config{
 		URL: a.cfg.DatabaseURL, MaxConns: int32(a.cfg.DatabaseConns), StatementTimeout: a.cfg.StatementTimeout,
 		PgBouncer: a.cfg.PgBouncer, RowSecurity: a.cfg.RowSecurity != "off", DefaultBudget: int64(a.cfg.DefaultTokenBudget),
-		DebtMilli: int64(a.cfg.CompactionThreshold * 1000), Log: a.log,
+		DebtMilli: owes, DebtMilliOf: owesOf, Log: a.log,
 	})
 	if err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 	"github.com/engined/engined/contextengine"
 	"github.com/engined/engined/contextengine/remote"
 	"github.com/engined/engined/internal/bus"
-	"github.com/engined/engined/internal/compact"
 	"github.com/engined/engined/internal/config"
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/hooks"
@@ -38,10 +37,6 @@ func (a *App) openBus(ctx context.Context) error {
 	return nil
 }
 
-// softShare of the threshold is where drafts of the coming compaction are worth
-// making.
-const softShare = 0.8
-
 func (a *App) makeEngines(ctx context.Context) error {
 	publisher, err := a.bus.NewPublisher(bus.PublisherOptions{})
 	if err != nil {
@@ -58,10 +53,7 @@ func (a *App) makeEngines(ctx context.Context) error {
 	cfg := engine.Config{
 		Summarizers: a.summarizers, Parallel: a.cfg.SummaryParallel, LastResortAfter: a.cfg.LastResortAfter,
 		Log: a.store, Notifier: notifier, Hooks: a.hooks,
-		Policy: compact.Policy{
-			Threshold: a.cfg.CompactionThreshold, SoftThreshold: softShare * a.cfg.CompactionThreshold,
-			TargetShare: a.cfg.CompactionTarget, TailShare: a.cfg.CompactionTail,
-		},
+		Policy:        policy(a.cfg),
 		RollingTurns:  a.cfg.RollingTurns,
 		Prune:         pruning(a.cfg),
 		Rewriting:     engine.Rewriting{On: a.cfg.RewriteResults},
@@ -69,10 +61,7 @@ func (a *App) makeEngines(ctx context.Context) error {
 		Limits: message.Limits{Bytes: int(a.cfg.MaxMessageBytes), Depth: a.cfg.MaxNesting},
 		Logger: a.log,
 	}
-	for _, w := range a.cfg.ModelWindows() {
-		cfg.Models = append(cfg.Models, engine.ModelWindow(w))
-	}
-	if err := cfg.Policy.WithDefaults().Validate(); err != nil {
+	if cfg.Models, err = modelRules(a.cfg); err != nil {
 		return err
 	}
 	a.engine = engine.NewLossless(cfg)
@@ -176,7 +165,7 @@ func (a *App) startWorker(context.Context) error {
 		preparer = a.slot
 	}
 	w := worker.New(worker.Config{
-		Prepare: preparer, SoftMilli: int64(softShare * a.cfg.CompactionThreshold * 1000),
+		Prepare: preparer, SoftMilli: a.softMilli(),
 		Debts: a.store, Bus: a.bus, Compactor: a.slot, Concurrency: a.cfg.WorkerConcurrency,
 		SweepInterval: a.cfg.SweepInterval, SweepLease: a.cfg.SweepLease,
 		Eraser: a.store, Retention: retentionOf(a.cfg), Keeping: keepingOf(a.cfg), RetentionInterval: a.cfg.RetentionInterval,

@@ -34,7 +34,7 @@ func (c *cli) rebuild() *cobra.Command {
 			"session is locked only while something of it is written. Running it again changes nothing.",
 			"",
 			"What a log does not tell, such as lost events or bytes, is named and left as it is; then the exit code is 1.",
-			"Talks to Postgres itself. Give it the nodes' own default-token-budget and compaction-threshold: debts follow them.",
+			"Talks to Postgres itself. Give it the nodes' own default-token-budget, compaction-threshold and model-windows: debts follow them.",
 		),
 	}
 	asJSON := jsonFlag(cmd)
@@ -50,9 +50,10 @@ func (c *cli) rebuild() *cobra.Command {
 		if err := job.choose(*what); err != nil {
 			return usageError{err}
 		}
+		owes, owesOf := debtMilli(cfg)
 		s, end, err := openSealed(ctx, cfg, store.Config{
 			URL: cfg.DatabaseURL, MaxConns: 2, PgBouncer: cfg.PgBouncer, StatementTimeout: cfg.StatementTimeout, ApplicationName: "engined-rebuild",
-			DefaultBudget: int64(cfg.DefaultTokenBudget), DebtMilli: int64(cfg.CompactionThreshold * 1000),
+			DefaultBudget: int64(cfg.DefaultTokenBudget), DebtMilli: owes, DebtMilliOf: owesOf,
 		})
 		if err != nil {
 			return err

@@ -31,6 +31,9 @@ type PlanInput struct {
 	// window shows beside messages.
 	Budget int
 	Target int
+	// Ahead is what is expected to be said before the plan is made in earnest, for
+	// one that is made early: the tail leaves that much of its goal free.
+	Ahead int
 	// Force compacts whenever something older than the tail can be made smaller.
 	Force bool
 	// FactorMilli calibrates the estimate, in thousandths; 0 is 1000.

@@ -12,8 +12,8 @@ import (
 // A plan covers the oldest messages in chunks along tool-group edges and leaves
 // the newest ones as they are. What must stay (see unitsOf) stays wherever it
 // is, so a turn larger than the tail is split around its user message. Then the
-// summaries are combined, oldest first, until they fit beside the tail. Every
-// plan makes the window smaller.
+// summaries are combined, oldest first, until they fit beside the tail. What is
+// left of the goal then goes to the tail. Every plan makes the window smaller.
 func NewPlan(in PlanInput) (Plan, Stop) {
 	p := newPlanner(in)
 	if stop := p.idle(); stop != "" {
@@ -22,16 +22,19 @@ func NewPlan(in PlanInput) (Plan, Stop) {
 
 	tail := p.chooseTail()
 	chunks := p.cutChunks(tail)
-	for {
-		p.draw(chunks)
-		// A partial last chunk may wait for the rest of it, if the goal is met
-		// without: it would be a small summary, and its draft of no use next time.
-		if n := len(chunks) - 1; !in.Force && n > 0 && chunks[n].weight < p.policy.ChunkTokens/2 &&
-			p.after+chunks[n].shown <= p.goal {
-			chunks = chunks[:n]
-			continue
+	p.draw(chunks)
+	if !in.Force {
+		tail, chunks = p.growTail(tail, chunks)
+	}
+	p.draw(chunks)
+	// A partial last chunk may wait for the rest of it, if the goal is met
+	// without: it would be a small summary, and its draft of no use next time.
+	for n := len(chunks) - 1; !in.Force && n > 0 && chunks[n].weight < p.policy.ChunkTokens/2; n-- {
+		if p.draw(chunks[:n]); p.after > p.goal {
+			p.draw(chunks)
+			break
 		}
-		break
+		chunks = chunks[:n]
 	}
 	return p.finish(tail)
 }
@@ -74,6 +77,10 @@ type planner struct {
 	// the newest messages may take, sumMax what all summaries may take together
 	// and sumCap what one may.
 	limit, goal, tailMax, sumMax, sumCap int
+	// slack is how much of the tail may go so that it starts with a turn.
+	slack int
+	// roomSet keeps sumMax as it is.
+	roomSet bool
 
 	covered []bool
 	steps   []Step
@@ -96,6 +103,7 @@ func (p *planner) setLimits() {
 		p.limit = min(p.limit, present-1)
 		p.tailMax = min(p.tailMax, present/2)
 	}
+	p.slack = p.tailMax / 4
 }
 
 // minSource is the least that is worth a summary: its bound is then at most
@@ -151,7 +159,7 @@ func (p *planner) chooseTail() int {
 		}
 		first--
 	}
-	slack := p.tailMax / 4
+	slack := p.slack
 	for i := first; i < len(p.units) && slack >= 0; i++ {
 		if p.units[i].user {
 			return i
@@ -240,6 +248,9 @@ func (p *planner) draw(chunks []chunk) {
 // condensed for its sake stays condensed. Only a forced compaction squeezes
 // them further, where that makes the window fit.
 func (p *planner) setSummaryRoom(messages int) {
+	if p.roomSet {
+		return
+	}
 	floor := p.limit / 10
 	if fit := p.limit - messages; p.in.Force && fit >= p.least {
 		floor = min(floor, fit)

@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -244,7 +245,7 @@ func TestDepthIsLogarithmic(t *testing.T) {
 			if stop != "" {
 				continue
 			}
-			if p.TokensAfterMax > budget/2+1500 && budget > 4000 {
+			if p.TokensAfterMax > budget/5*3+1500 && budget > 4000 {
 				t.Fatalf("budget %d: aims for %d", budget, p.TokensAfterMax)
 			}
 			s.apply(p, func(upper int) int { return upper })
@@ -275,7 +276,7 @@ func TestHysteresis(t *testing.T) {
 		}
 		compactions++
 		s.apply(p, func(upper int) int { return upper })
-		if p.TokensAfterMax > budget*3/4 {
+		if in.Policy.Owes(p.TokensAfterMax, budget) {
 			t.Fatalf("still owes after %d compactions: %d", compactions, p.TokensAfterMax)
 		}
 	}
@@ -283,5 +284,85 @@ func TestHysteresis(t *testing.T) {
 	// the budget, so it lasts for eleven turns.
 	if compactions == 0 || compactions > turns/8 {
 		t.Errorf("%d compactions in %d turns", compactions, turns)
+	}
+}
+
+// TestAPlanUsesItsGoal: where there is more to show than the goal, a compaction
+// leaves little of it unused, and never goes beyond.
+func TestAPlanUsesItsGoal(t *testing.T) {
+	t.Parallel()
+	for _, budget := range []int{8000, 32_000, 128_000, 400_000} {
+		var s session
+		compactions, least := 0, 1.0
+		for range 1200 {
+			s.turn(60, 3, 300, 150)
+			in := s.input(budget, false)
+			p, stop := NewPlan(in)
+			if stop != "" {
+				continue
+			}
+			compactions++
+			goal := in.Policy.WithDefaults().TargetShare * float64(budget)
+			if used := float64(p.TokensAfterMax) / goal; used > 1 {
+				t.Fatalf("budget %d: goes %g times beyond its goal", budget, used)
+			} else {
+				least = min(least, used)
+			}
+			s.apply(p, func(upper int) int { return upper })
+		}
+		if compactions < 2 || least < 0.75 {
+			t.Errorf("budget %d: %d compactions, one of them to %.2f of its goal", budget, compactions, least)
+		}
+		t.Logf("budget %d: %d compactions, the least used %.2f of its goal", budget, compactions, least)
+	}
+}
+
+// TestAnEarlyPlanMakesWhatIsWantedLater: the lasting steps of a preparation at the
+// soft threshold are steps of the compaction at the hard one.
+func TestAnEarlyPlanMakesWhatIsWantedLater(t *testing.T) {
+	t.Parallel()
+	const budget = 200_000
+	var s session
+	var early Plan
+	for range 1000 {
+		s.turn(60, 3, 300, 150)
+		in := s.input(budget, false)
+		if p, stop := NewPlan(in.Early()); stop == "" && len(early.Steps) == 0 {
+			early = p
+		}
+		p, stop := NewPlan(in)
+		if stop != "" {
+			continue
+		}
+		wanted := map[string]bool{}
+		for _, st := range p.Steps {
+			wanted[fmt.Sprint(st.SourceSeqs, st.MaxTokens)] = true
+		}
+		made := lasting(early.Steps)
+		if len(made) < 2 {
+			t.Fatalf("%d drafts are prepared, the compaction has %d steps", len(made), len(p.Steps))
+		}
+		for _, st := range made {
+			if !wanted[fmt.Sprint(st.SourceSeqs, st.MaxTokens)] {
+				t.Errorf("the draft of %v within %d tokens is wanted by nobody", st.Sources, st.MaxTokens)
+			}
+		}
+		return
+	}
+	t.Fatal("no compaction")
+}
+
+func TestPolicyAt(t *testing.T) {
+	t.Parallel()
+	p := DefaultPolicy()
+	for _, tc := range []struct{ threshold, soft, wantSoft, target, tail float64 }{
+		{0.85, 0, 0.68, 0.6, 0.3}, {0.95, 0, 0.76, 0.6, 0.3}, {0.95, 0.5, 0.5, 0.6, 0.3}, {0.425, 0, 0.34, 0.3, 0.15},
+	} {
+		got := p.At(tc.threshold, tc.soft)
+		want := p
+		want.Threshold, want.SoftThreshold, want.TargetShare, want.TailShare = tc.threshold, tc.wantSoft, tc.target, tc.tail
+		if d := cmp.Diff(want, got, cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })); d != "" {
+			t.Errorf("at %g: %s", tc.threshold, d)
+		}
 	}
 }

@@ -97,7 +97,7 @@ func TestDeadCallBlocksNothing(t *testing.T) {
 	if !covers(p, dead) {
 		t.Errorf("the dead call %d is not covered: %+v", dead, p)
 	}
-	if p.TokensAfterMax > 8000 {
+	if p.TokensAfterMax > 9600 {
 		t.Errorf("aims for %d tokens of 16000", p.TokensAfterMax)
 	}
 }
@@ -249,11 +249,11 @@ func TestCalibration(t *testing.T) {
 	in := s.input(16000, false)
 	in.FactorMilli = 1700
 	p := planOf(t, in)
-	if p.TokensAfterMax > 8000 {
+	if p.TokensAfterMax > 9600 {
 		t.Errorf("%d calibrated tokens", p.TokensAfterMax)
 	}
 	for _, st := range p.Steps {
-		if st.Level == 1 && st.MaxTokens > st.SourceTokens/5+1 {
+		if st.Level == 1 && st.MaxTokens > st.SourceTokens/4+1 {
 			t.Errorf("step %d: %d of %d tokens", st.ID, st.MaxTokens, st.SourceTokens)
 		}
 	}

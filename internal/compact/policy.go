@@ -35,16 +35,16 @@ type Policy struct {
 // DefaultPolicy is what zero fields mean.
 func DefaultPolicy() Policy {
 	return Policy{
-		Threshold:        0.75,
-		SoftThreshold:    0.60,
-		TargetShare:      0.50,
+		Threshold:        0.85,
+		SoftThreshold:    0.68,
+		TargetShare:      0.60,
 		TailShare:        0.30,
 		MinGainShare:     0.05,
 		ChunkTokens:      7000,
-		SummaryShare:     0.20,
+		SummaryShare:     0.25,
 		CondenseShare:    0.50,
 		MinSummaryTokens: 90,
-		MaxSummaryTokens: 1200,
+		MaxSummaryTokens: 3000,
 		FanIn:            5,
 	}
 }
@@ -75,6 +75,22 @@ func (p Policy) WithDefaults() Policy {
 			*f.v = *f.d
 		}
 	}
+	return p
+}
+
+// At is the policy with other thresholds; soft 0 stands as far below threshold as
+// the policy's own does. A lower threshold takes target and tail down in
+// proportion.
+func (p Policy) At(threshold, soft float64) Policy {
+	p = p.WithDefaults()
+	if soft == 0 {
+		soft = threshold * p.SoftThreshold / p.Threshold
+	}
+	if scale := threshold / p.Threshold; scale < 1 {
+		p.TargetShare *= scale
+		p.TailShare *= scale
+	}
+	p.Threshold, p.SoftThreshold = threshold, min(soft, threshold)
 	return p
 }
 

@@ -22,6 +22,15 @@ func Prepare(ctx context.Context, in RunInput) (int, error) {
 	return len(r.done), err
 }
 
+// Early is the input as a preparation plans from it: at the soft threshold, as if
+// what is to come before the hard one was there already.
+func (in PlanInput) Early() PlanInput {
+	in.Policy = in.Policy.WithDefaults()
+	in.Ahead = share(in.Budget, in.Policy.Threshold-in.Policy.SoftThreshold)
+	in.Policy.Threshold = in.Policy.SoftThreshold
+	return in
+}
+
 // lasting are the first-level steps but the newest, whose chunk still grows.
 func lasting(steps []Step) []Step {
 	steps = slices.DeleteFunc(slices.Clone(steps), func(s Step) bool { return len(s.Children) > 0 })

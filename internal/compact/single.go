@@ -26,6 +26,7 @@ func NewSinglePlan(in PlanInput, s Single) (Plan, Stop) {
 	p.single = &s
 	if s.KeepTokens > 0 {
 		p.tailMax = min(p.tailMax, calibrate(s.KeepTokens, p.factor))
+		p.slack = p.tailMax / 4
 	}
 	if stop := p.idle(); stop != "" {
 		return Plan{}, stop

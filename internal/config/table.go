@@ -112,8 +112,8 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return count(&c.DefaultTokenBudget, 1, math.MaxInt32) },
 		},
 		{
-			Name: "model-windows", Scope: Node | Working,
-			Usage: "budgets for sessions whose host names the model but no budget, as MODEL=WINDOW:RESERVE (claude-*=200000:16000), separated by commas; the first match counts, the reserve is kept for the answer and the host's own part of the prompt",
+			Name: "model-windows", Scope: Node | Working | Owing,
+			Usage: "what models have room for and when their sessions are compacted, as MODEL=WINDOW:RESERVE:THRESHOLD:SOFT (claude-*=200000:16000:0.9, or gpt-*=::0.7 for a threshold alone), separated by commas; of each value the first match that has one counts; window without reserve is the budget where the host names the model but no budget, the thresholds take the place of compaction-threshold",
 			bind:  func(c *Config) Value { return list(&c.ModelWindowList, "models", checkModelWindow) },
 		},
 		{
@@ -327,18 +327,18 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return duration(&c.RetentionInterval) },
 		},
 		{
-			Name: "compaction-threshold", Default: "0.75", Scope: Node | Working | Owing,
+			Name: "compaction-threshold", Default: "0.85", Scope: Node | Working | Owing,
 			Usage: "part of the budget above which a session owes a compaction",
 			bind:  func(c *Config) Value { return share(&c.CompactionThreshold) },
 		},
 		{
-			Name: "compaction-target", Default: "0.5", Scope: Node | Working,
+			Name: "compaction-target", Default: "0.6", Scope: Node | Working,
 			Usage: "part of the budget that a compaction aims for",
 			bind:  func(c *Config) Value { return share(&c.CompactionTarget) },
 		},
 		{
 			Name: "compaction-tail", Default: "0.3", Scope: Node | Working,
-			Usage: "part of the budget that the newest messages keep verbatim",
+			Usage: "part of the budget that the newest messages keep verbatim at least; they keep more while compaction-target leaves room",
 			bind:  func(c *Config) Value { return share(&c.CompactionTail) },
 		},
 		{

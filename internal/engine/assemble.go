@@ -131,7 +131,7 @@ func (w *windows) empty(p contextengine.AssembleParams) contextengine.AssembleRe
 
 // fallback is the budget of a call without one in a session without one.
 func (w *windows) fallback(model string) int {
-	if n := w.cfg.modelBudget(model); n > 0 {
+	if n := w.cfg.Models.Budget(model); n > 0 {
 		return n
 	}
 	return w.cfg.DefaultBudget

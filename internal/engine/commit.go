@@ -20,7 +20,7 @@ func (c *Compactor) commit(ctx context.Context, j *job, target *contextengine.Se
 	stepped, err := c.cfg.Log.StepEpoch(ctx, v.Tenant, v.Key, j.plan.Epoch, sameLife(v,
 		func(cur store.Session, state events.State, firstSeq int64) (store.EpochStep, error) {
 			step, seqs, err := c.step(j, out, cur, state, firstSeq)
-			live, step.LeaseToken = seqs, j.lease
+			live, step.LeaseToken, step.Model = seqs, j.lease, j.model
 			return step, err
 		}))
 	if err != nil {

@@ -114,7 +114,9 @@ type job struct {
 	view    store.View
 	entries []window.Entry
 	// state is the view's with what the newest calls teach of token counts.
-	state  events.State
+	state events.State
+	// model is the one that the session's newest turns named.
+	model  string
 	plan   compact.Plan
 	forced bool
 	// over tells that the window is over the budget.
@@ -176,6 +178,9 @@ func (c *Compactor) prepare(ctx context.Context, p contextengine.CompactParams, 
 		return nil, "", err
 	}
 	if j.state, err = c.calibrate(ctx, v, j.entries); err != nil {
+		return nil, "", err
+	}
+	if j.model, err = c.cfg.lastModel(ctx, v); err != nil {
 		return nil, "", err
 	}
 	var stop compact.Stop
@@ -252,7 +257,7 @@ func (c *Compactor) planInput(j *job, p contextengine.CompactParams) compact.Pla
 		budget = *p.TokenBudget
 	}
 	in := compact.PlanInput{
-		Epoch: v.Epoch, Policy: c.cfg.Policy, Budget: budget, Force: p.Force,
+		Epoch: v.Epoch, Policy: c.cfg.Models.Policy(c.cfg.Policy, j.model), Budget: budget, Force: p.Force,
 		FactorMilli: j.state.FactorMilli, CompactedAt: v.State.ForcedAt,
 		Entries: make([]compact.Entry, len(j.entries)),
 	}

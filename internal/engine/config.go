@@ -94,8 +94,9 @@ type Config struct {
 	PassageWait time.Duration
 	// DefaultBudget serves sessions that never reported one, in tokens.
 	DefaultBudget int
-	// Models give a budget to sessions whose host tells the model but no budget.
-	Models []ModelWindow
+	// Models give a budget to sessions whose host tells the model but no budget,
+	// and thresholds to those of their models.
+	Models Models
 	Limits message.Limits
 	// MaxBatch is the most messages of one call.
 	MaxBatch int

@@ -20,6 +20,15 @@ func sameLife(planned store.View, build stepper) stepper {
 	}
 }
 
+// ofModel has the step's debt follow the threshold of the session's model.
+func ofModel(model string, build stepper) stepper {
+	return func(cur store.Session, state events.State, firstSeq int64) (store.EpochStep, error) {
+		step, err := build(cur, state, firstSeq)
+		step.Model = model
+		return step, err
+	}
+}
+
 // underLease has the step refused once the lease is another's or over.
 func underLease(token string, build stepper) stepper {
 	return func(cur store.Session, state events.State, firstSeq int64) (store.EpochStep, error) {

@@ -158,27 +158,37 @@ func (l line) count(ctx context.Context, runs []events.Range) (n int64, err erro
 }
 
 // budget is the newest that a turn reported up to a place; 0 for none.
-func (l line) budget(ctx context.Context, upto int64) (int, error) {
+func (l line) budget(ctx context.Context, upto int64) (budget int, err error) {
+	err = l.turnEnds(ctx, upto, func(b events.TurnCompletedBody) bool {
+		budget = b.TokenBudget
+		return budget > 0
+	})
+	return budget, err
+}
+
+// turnEnds shows the turns' ends up to a place, newest first, until enough is
+// true.
+func (l line) turnEnds(ctx context.Context, upto int64, enough func(events.TurnCompletedBody) bool) error {
 	for _, p := range l.parts() {
 		for last := min(upto, p.to) - p.after; last > 0; {
 			seq, body, err := l.log.NewestOfType(ctx, l.tenant, p.sid, events.TurnCompleted, last)
 			if err != nil {
-				return 0, err
+				return err
 			}
 			if seq == 0 {
 				break
 			}
 			var b events.TurnCompletedBody
 			if err := json.Unmarshal(body, &b); err != nil {
-				return 0, fmt.Errorf("turn.completed %d: %w", seq, err)
+				return fmt.Errorf("turn.completed %d: %w", seq, err)
 			}
-			if b.TokenBudget > 0 {
-				return b.TokenBudget, nil
+			if enough(b) {
+				return nil
 			}
 			last = seq - 1
 		}
 	}
-	return 0, nil
+	return nil
 }
 
 // dialect is that of the oldest message up to a place that tells.

@@ -35,8 +35,11 @@ func (c *Compactor) Prepare(ctx context.Context, s store.Session) (int, error) {
 	if j.state, err = c.calibrate(ctx, v, j.entries); err != nil {
 		return 0, err
 	}
+	if j.model, err = c.cfg.lastModel(ctx, v); err != nil {
+		return 0, err
+	}
 	in := c.planInput(j, contextengine.CompactParams{Session: contextengine.Session{Tenant: s.Tenant, SessionKey: s.Key}})
-	in.Policy.Threshold = in.Policy.SoftThreshold
+	in = in.Early()
 	plan, stop := c.plan(in)
 	if stop != "" {
 		return 0, nil

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/google/uuid"
+
 	"github.com/engined/engined/contextengine"
 	"github.com/engined/engined/internal/adopt"
 	"github.com/engined/engined/internal/events"
@@ -38,7 +40,9 @@ func (w *writer) commitTurn(ctx context.Context, p contextengine.CommitTurnParam
 	}
 	t := &adopt.Turn{Params: p, Events: evs, Chain: chain, End: completed(report)}
 	it := store.HostItem(p.Session, p.Expectations)
-	it.Budget, it.Owes = int64(report.TokenBudget), w.owes
+	if err := w.owing(ctx, it, report); err != nil {
+		return none, err
+	}
 	if err := t.Write(it); err != nil {
 		return none, err
 	}
@@ -85,7 +89,9 @@ func (w *writer) afterTurn(ctx context.Context, p contextengine.AfterTurnParams)
 		return none, err
 	}
 	it := store.HostItem(p.Session, p.Expectations)
-	it.Budget, it.Owes = int64(report.TokenBudget), w.owes
+	if err := w.owing(ctx, it, report); err != nil {
+		return none, err
+	}
 	end := completed(report)
 	skip := 0
 	if len(evs) > 0 {
@@ -114,6 +120,23 @@ func (w *writer) afterTurn(ctx context.Context, p contextengine.AfterTurnParams)
 	}
 	res.Compaction = w.announce(p.Tenant, a)
 	return res, nil
+}
+
+// owing has an item put its session into debt where it grows over the threshold
+// of its model: the one that this turn names, else the last that was named.
+func (w *writer) owing(ctx context.Context, it *store.Item, r events.TurnCompletedBody) error {
+	it.Budget, it.Owes, it.Model = int64(r.TokenBudget), w.owes, r.Model
+	if !w.owes || r.Model != "" || !w.cfg.Models.haveThresholds() {
+		return nil
+	}
+	v, err := w.cfg.Log.View(ctx, it.Tenant, it.SessionKey, uuid.Nil, 0, 0)
+	if err == nil {
+		it.Model, err = w.cfg.lastModel(ctx, v)
+	}
+	if errors.Is(err, contextengine.ErrUnknownSession) {
+		return nil
+	}
+	return err
 }
 
 // delivered tells how many of the new messages an earlier call brought under
@@ -185,7 +208,7 @@ func (w *writer) report(budget *int, usage *contextengine.Usage, rc *contextengi
 		r.Model = rc.ModelID
 	}
 	if r.TokenBudget == 0 {
-		r.TokenBudget = w.cfg.modelBudget(r.Model)
+		r.TokenBudget = w.cfg.Models.Budget(r.Model)
 	}
 	return r, nil
 }

@@ -2,6 +2,7 @@ package rebuild
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -52,6 +53,8 @@ type fold struct {
 	dialect          int
 	hostHead         int64
 	turned           bool // a turn ended since the last step
+	model            string
+	unnamed          int // turns since one named it
 	recount          map[int64]int64
 
 	// what is to be written
@@ -155,11 +158,32 @@ func (f *fold) event(e *store.Logged) {
 	if hosts(e) {
 		f.hostHead = e.Seq
 	}
+	if e.Type == events.TurnCompleted {
+		f.named(e)
+	}
 	f.turned = f.turned || e.Type == events.TurnCompleted || e.Type == events.TurnCommitted
 	if steps(e) {
 		f.step(e)
 	}
 	f.newest = e.Seq
+}
+
+// mostUnnamed is after how many turns that name no model the last one that was
+// named is forgotten: as the engine does.
+const mostUnnamed = 8
+
+// named keeps the model that the newest turns named.
+func (f *fold) named(e *store.Logged) {
+	var b events.TurnCompletedBody
+	if err := json.Unmarshal(e.Body, &b); err != nil {
+		return // told of elsewhere, if it can be
+	}
+	if f.unnamed++; b.Model != "" {
+		f.model, f.unnamed = b.Model, 0
+	}
+	if f.unnamed >= mostUnnamed {
+		f.model = ""
+	}
 }
 
 // hosts reports what a host's call writes, as opposed to the engine.

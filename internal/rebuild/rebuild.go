@@ -32,7 +32,7 @@ type Store interface {
 	DropStrayDebts(ctx context.Context) (int64, error)
 	InSnapshot(ctx context.Context, id store.SessionID, fn func(*store.Snapshot) error) error
 	InRepair(ctx context.Context, id store.SessionID, fn func(*store.Repair) error) error
-	Owing(cur store.Session) (store.Debt, bool)
+	Owing(cur store.Session, model string) (store.Debt, bool)
 }
 
 // Options say what is rebuilt.

@@ -64,7 +64,7 @@ func (f *fold) checkDebt(ctx context.Context, v *store.Snapshot, s Store) error 
 	if f.newRow != nil {
 		row = *f.newRow
 	}
-	want, should := s.Owing(row)
+	want, should := s.Owing(row, f.model)
 	switch {
 	case owes && owed.Epoch > row.Epoch:
 		f.notef(true, "debt", "of epoch %d, the session is in %d", owed.Epoch, row.Epoch)

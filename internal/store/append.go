@@ -79,7 +79,9 @@ type Item struct {
 	// Budget is the token budget the call reported; 0 when it did not.
 	Budget int64
 	// Owes lets the item put the session into debt when it crosses the threshold.
-	Owes   bool
+	Owes bool
+	// Model decides by which threshold; see Config.DebtMilliOf.
+	Model  string
 	Events []NewEvent
 	// pinned is the life that the item is encrypted for; zero where it is not.
 	pinned uuid.UUID
@@ -199,7 +201,7 @@ func (s *Store) params(items []*Item, try bool) db.AppendEventsParams {
 	}
 	p := db.AppendEventsParams{
 		TenantID: items[0].Tenant, TryLocks: try,
-		DefaultBudget: s.cfg.DefaultBudget, DebtMilli: s.cfg.DebtMilli,
+		DefaultBudget: s.cfg.DefaultBudget, DebtMilli: s.debtMilli(items),
 		IKey: make([]string, 0, n), ISID: make([]uuid.UUID, 0, n), ICreate: make([]bool, 0, n), IHost: make([]bool, 0, n),
 		IGateway: make([]string, 0, n), IHostSession: make([]string, 0, n), IExpectedHead: make([]int64, 0, n),
 		IExpectedEpoch: make([]int64, 0, n), ILease: make([]string, 0, n), IGate: make([]int32, 0, n),
@@ -252,6 +254,17 @@ func (s *Store) params(items []*Item, try bool) db.AppendEventsParams {
 		p.ILarge = append(p.ILarge, large)
 	}
 	return p
+}
+
+// debtMilli is the threshold of a batch: a lane puts no items of different ones
+// together.
+func (s *Store) debtMilli(items []*Item) int64 {
+	for _, it := range items {
+		if it.Owes {
+			return s.cfg.debtMilliOf(it.Model)
+		}
+	}
+	return s.cfg.DebtMilli
 }
 
 func addEvent(p *db.AppendEventsParams, e *NewEvent) {

@@ -1,10 +1,13 @@
 package store_test
 
 import (
+	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/testdb"
 )
 
 // owe appends a turn of so many tokens under a budget of 1000.
@@ -23,7 +26,7 @@ func owe(t *testing.T, s *store.Store, tokens int) store.Debt {
 func TestADebtThatGrewIsNotSettled(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	seen := owe(t, s, 800)
+	seen := owe(t, s, 900)
 	now := owe(t, s, 1)
 	for _, tc := range []struct {
 		of    store.Debt
@@ -99,4 +102,42 @@ func TestCompactionsAreCountedSinceTheReset(t *testing.T) {
 			t.Errorf("step %d: %d compactions, want %d (%v)", i, got, step.want, err)
 		}
 	}
+}
+
+// TestDebtFollowsTheModelsThreshold also puts turns of models with different
+// thresholds into the log at one time.
+func TestDebtFollowsTheModelsThreshold(t *testing.T) {
+	t.Parallel()
+	s := openWith(t, store.Config{URL: testdb.New(t), Lanes: 1, DebtMilliOf: func(model string) int64 {
+		return map[string]int64{"early": 500, "late": 950}[model]
+	}})
+	type turn struct {
+		model  string
+		tokens int
+		owes   bool
+	}
+	turns := []turn{
+		{"", 840, false},
+		{"", 860, true},
+		{"other", 840, false},
+		{"other", 860, true},
+		{"early", 490, false},
+		{"early", 510, true},
+		{"late", 940, false},
+		{"late", 960, true},
+	}
+	var wg sync.WaitGroup
+	for i, turn := range turns {
+		for n := range 4 {
+			wg.Go(func() {
+				it := item(fmt.Sprint("k", i, "-", n), msg("a", turn.tokens))
+				it.Budget, it.Owes, it.Model = 1000, true, turn.model
+				a, err := s.Append(t.Context(), it)
+				if err != nil || a.Debt != turn.owes {
+					t.Errorf("%+v: debt %v, %v", turn, a.Debt, err)
+				}
+			})
+		}
+	}
+	wg.Wait()
 }

@@ -27,6 +27,8 @@ type EpochStep struct {
 	// PaysDebt ends the session's debt and drops its drafts. Where what came
 	// since the step was planned is over the threshold again, the debt stays.
 	PaysDebt bool
+	// Model decides by which threshold; see Config.DebtMilliOf.
+	Model string
 	// LeaseToken must be held, where there is one.
 	LeaseToken string
 	// Redo tells whether the step leaves summaries behind that are to be written
@@ -139,7 +141,7 @@ func (s *Store) payDebt(ctx context.Context, q *db.Queries, cur Session, step Ep
 	live := step.State.LiveTokens(step.LeafOffset)
 	budget := cmp.Or(cur.TokenBudget, s.cfg.DefaultBudget)
 	// The same comparison as the append's.
-	if step.LeafOffset > step.HoldOffset && live*int64(step.State.FactorMilli) > budget*s.cfg.DebtMilli {
+	if step.LeafOffset > step.HoldOffset && live*int64(step.State.FactorMilli) > budget*s.cfg.debtMilliOf(step.Model) {
 		err := q.CarryDebt(ctx, db.CarryDebtParams{
 			TenantID: cur.Tenant, SID: cur.SID, Epoch: step.State.Epoch, Tokens: live * int64(step.State.FactorMilli) / 1000,
 		})

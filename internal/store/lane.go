@@ -136,14 +136,15 @@ func (l *lane) drain() {
 	}
 }
 
-// take picks the next batch: items of one tenant, in order of arrival. An item
-// waits for the next batch when one before it in its session is conditional,
-// when it is conditional itself, or when the two share a key.
+// take picks the next batch: items of one tenant and, where they may put a session
+// into debt, of one threshold, in order of arrival. An item waits for the next
+// batch when one before it in its session is conditional, when it is conditional
+// itself, or when the two share a key.
 func (l *lane) take() []*pending {
 	tenant := l.queue[0].item.Tenant
 	var batch []*pending
 	rest := l.queue[:0:0]
-	size := 0
+	size, milli := 0, int64(0)
 	sessions := make(map[string]*held, len(l.queue))
 	for i, p := range l.queue {
 		if p.ctx.Err() != nil {
@@ -153,18 +154,26 @@ func (l *lane) take() []*pending {
 			rest = append(rest, l.queue[i:]...)
 			break
 		}
-		h := sessions[p.item.SessionKey]
-		if p.item.Tenant != tenant || !h.admits(p.item) {
-			if p.item.Tenant == tenant {
-				h.closed = true // keep the session's order of arrival
-			}
+		if p.item.Tenant != tenant {
 			rest = append(rest, p)
 			continue
 		}
+		own := int64(0)
+		if p.item.Owes {
+			own = l.store.cfg.debtMilliOf(p.item.Model)
+		}
+		h := sessions[p.item.SessionKey]
+		admitted := h.admits(p.item) && (milli == 0 || own == 0 || own == milli)
 		if h == nil {
 			h = &held{}
 			sessions[p.item.SessionKey] = h
 		}
+		if !admitted {
+			h.closed = true // keep the session's order of arrival
+			rest = append(rest, p)
+			continue
+		}
+		milli = max(milli, own)
 		h.add(p.item)
 		batch = append(batch, p)
 		size += p.size

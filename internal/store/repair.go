@@ -223,15 +223,15 @@ func (r *Repair) SetDebt(ctx context.Context, d Debt, owes bool) error {
 }
 
 // Owing is what a session owes by the append's own rule; ok is false where it
-// is not over the threshold.
-func (s *Store) Owing(cur Session) (d Debt, ok bool) {
+// is not over the threshold. model is the one that its newest turns named.
+func (s *Store) Owing(cur Session, model string) (d Debt, ok bool) {
 	budget := cur.TokenBudget
 	if budget == 0 {
 		budget = s.cfg.DefaultBudget
 	}
 	cost := (cur.LeafOffset - cur.BaseOffset) * int64(cur.FactorMilli)
 	d = Debt{Tenant: cur.Tenant, SID: cur.SID, Epoch: cur.Epoch, Tokens: cost / 1000, Budget: budget}
-	return d, cur.LeafOffset > cur.HoldOffset && cost > budget*s.cfg.DebtMilli
+	return d, cur.LeafOffset > cur.HoldOffset && cost > budget*s.cfg.debtMilliOf(model)
 }
 
 // DropStrayDebts drops debts of sessions that do not exist.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -33,6 +34,9 @@ type Config struct {
 	// DebtMilli is the share of the budget, in thousandths, above which a
 	// session owes a compaction.
 	DebtMilli int64
+	// DebtMilliOf, if any, is the same for the sessions of a model; 0 leaves them
+	// at DebtMilli.
+	DebtMilliOf func(model string) int64
 	// Lanes is how many batches may be in flight at once. A call of append_events
 	// costs several times what one more item in it does, so few lanes with full
 	// batches beat many; one a processor, 2 to 8, by default.
@@ -46,6 +50,13 @@ type Config struct {
 	Log     *slog.Logger
 }
 
+func (c Config) debtMilliOf(model string) int64 {
+	if c.DebtMilliOf == nil || model == "" {
+		return c.DebtMilli
+	}
+	return cmp.Or(c.DebtMilliOf(model), c.DebtMilli)
+}
+
 func (c Config) withDefaults() Config {
 	if c.MaxConns == 0 {
 		c.MaxConns = 16
@@ -57,7 +68,7 @@ func (c Config) withDefaults() Config {
 		c.DefaultBudget = 128_000
 	}
 	if c.DebtMilli == 0 {
-		c.DebtMilli = 750
+		c.DebtMilli = 850
 	}
 	if c.Lanes == 0 {
 		c.Lanes = min(max(runtime.GOMAXPROCS(0), 2), 8)

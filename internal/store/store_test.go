@@ -30,7 +30,12 @@ func open(t testing.TB) *store.Store {
 
 func openURL(t testing.TB, url string) *store.Store {
 	t.Helper()
-	s, err := storetest.Open(t, t.Context(), store.Config{URL: url, RowSecurity: true})
+	return openWith(t, store.Config{URL: url, RowSecurity: true})
+}
+
+func openWith(t testing.TB, cfg store.Config) *store.Store {
+	t.Helper()
+	s, err := storetest.Open(t, t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +287,7 @@ func TestDebtIsWrittenWithTheAppendThatCrossedTheThreshold(t *testing.T) {
 		it.Budget, it.Owes = 1000, owes
 		return mustAppend(t, s, it)
 	}
-	if a := add(740, true); a.Debt {
+	if a := add(840, true); a.Debt {
 		t.Error("debt under the threshold")
 	}
 	if a := add(20, false); a.Debt {
@@ -293,7 +298,7 @@ func TestDebtIsWrittenWithTheAppendThatCrossedTheThreshold(t *testing.T) {
 		t.Fatal("no debt over the threshold")
 	}
 	d, ok, err := s.DebtOf(t.Context(), tenant, a.SID)
-	if err != nil || !ok || d.Tokens != 760 || d.Budget != 1000 || d.Epoch != 1 {
+	if err != nil || !ok || d.Tokens != 860 || d.Budget != 1000 || d.Epoch != 1 {
 		t.Errorf("debt %+v %v %v", d, ok, err)
 	}
 }

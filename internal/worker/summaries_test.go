@@ -50,7 +50,7 @@ func modelNode(t *testing.T, database string, srv *bus.Embedded, url string, dol
 	t.Cleanup(func() { _ = n.engine.Dispose(context.Background()) })
 	quick := bus.Backoff{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond}
 	n.worker = worker.New(worker.Config{
-		Debts: st, Bus: b, Compactor: n.engine.Compactor, Name: t.Name(), Prepare: n.engine, SoftMilli: 600,
+		Debts: st, Bus: b, Compactor: n.engine.Compactor, Name: t.Name(), Prepare: n.engine, SoftMilli: 680,
 		Retry: quick, RedoInterval: 20 * time.Millisecond, RedoRetry: quick,
 		SweepInterval: 50 * time.Millisecond, SweepLease: time.Second, RelayInterval: 50 * time.Millisecond,
 		Consume: bus.ConsumeOptions{Backoff: quick},

@@ -16,7 +16,7 @@ type Extractive struct{}
 func (Extractive) Name() string { return "extractive" }
 
 // Version implements Summarizer. It changes with the text that Summarize gives.
-func (Extractive) Version() string { return "extractive-1" }
+func (Extractive) Version() string { return "extractive-2" }
 
 // Summarize implements Summarizer. It fails only if ctx is done, or with
 // ErrNoRoom if not even a few words fit.

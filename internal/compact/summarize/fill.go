@@ -56,6 +56,9 @@ func choose(items []item, room, longest int, cost func(string) int) []item {
 	seen := map[string]bool{}
 	opened := map[section]bool{}
 	left, forIdentifiers := room, room*2/5
+	if room >= 2*fullRoom {
+		forIdentifiers = room * 3 / 5
+	}
 	if room >= fullRoom {
 		for s := range required {
 			left -= cost(headings[s]) + 4

@@ -29,7 +29,14 @@ var identifier = regexp.MustCompile(
 		`|\b[A-Z][A-Z0-9]*[-_]?\d{2,}[A-Z0-9]*\b` +
 		`|\b[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*[_-]\d{2,}\b` +
 		`|\b\d{4,}\b` +
-		"|`[^`\\s,]{2,60}`")
+		"|`[^`\\s,]{2,60}`" +
+		`|` + severalParts)
+
+// severalParts matches names that somebody made up of three words or more, as
+// programs have them.
+const severalParts = `\b[a-zA-Z][a-z0-9]+(?:[A-Z][a-z0-9]+){2,}\b|\b[a-zA-Z0-9]+(?:_[a-zA-Z0-9]+){2,}\b`
+
+var madeUp = regexp.MustCompile(`^[A-Za-z_]+$`)
 
 // found is one identifier with what speaks for keeping it.
 type found struct {
@@ -79,7 +86,11 @@ func collectIdentifiers(lines []Line) []found {
 				id = strings.Trim(strings.TrimRight(clean(id), ".,;:!?"), "`")
 				if worthKeeping(id) && !seen["id "+id] {
 					seen["id "+id] = true
-					add(id, "", weightOf(l.Role), i)
+					weight := weightOf(l.Role)
+					if madeUp.MatchString(id) {
+						weight = (weight + 1) / 2 // there are many, and most can be found again
+					}
+					add(id, "", weight, i)
 				}
 			}
 		}
@@ -106,7 +117,18 @@ func promising(word string) bool {
 	if len(word) < 3 || len(word) > 2000 && !strings.ContainsFunc(word, func(r rune) bool { return width(r) == 4 }) {
 		return false
 	}
-	return strings.ContainsAny(word, "0123456789/@`") || strings.Contains(strings.Trim(word, "."), ".")
+	return strings.ContainsAny(word, "0123456789/@`") || strings.Contains(strings.Trim(word, "."), ".") || manyParts(word)
+}
+
+// manyParts tells that a word has two signs of a name of several parts.
+func manyParts(word string) bool {
+	n := 0
+	for i := 1; i < len(word); i++ {
+		if word[i] == '_' || 'A' <= word[i] && word[i] <= 'Z' && 'a' <= word[i-1] && word[i-1] <= 'z' {
+			n++
+		}
+	}
+	return n > 1
 }
 
 func worthKeeping(id string) bool {
