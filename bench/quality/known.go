@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/compact"
 	"github.com/engined/engined/internal/message"
 	"github.com/engined/engined/internal/tokens"
 )
@@ -23,8 +24,14 @@ type line struct {
 	// shown and all count questions, shownOrFound those whose answer is shown or
 	// among the first ten hits.
 	shown, shownOrFound, all int
-	// kept and ids count identifiers of the whole past.
+	// kept and ids count identifiers of the whole past in the last windows.
 	kept, ids int
+	// keptShares and idWindows are for the mean over all windows: of the identifiers
+	// said so far, the share that a window holds.
+	keptShares float64
+	idWindows  int
+	// compactions are those that changed something.
+	compactions int
 	// same and whole count the bytes of windows that were the beginning of the
 	// window before, and all bytes.
 	same, whole int
@@ -41,6 +48,8 @@ type history struct {
 	said      []string
 	questions []question
 	hits      [][]int
+	// model is the one that most was said by, "" where none is named.
+	model string
 }
 
 // play stores a session step by step. After each step it compacts if the window
@@ -50,8 +59,9 @@ func (b *bench) play(ctx context.Context, name string, budget int, h *history, l
 	var before []json.RawMessage
 	next := b.truncate
 	if name != truncateOldest {
-		next = b.engine(name)
+		next = b.engine(name, l)
 	}
+	said := map[string]struct{}{}
 	for at := 0; at < len(h.messages); at += step {
 		upto := min(len(h.messages), at+step)
 		shown, err := next(ctx, h, at, upto, budget)
@@ -63,6 +73,10 @@ func (b *bench) play(ctx context.Context, name string, budget int, h *history, l
 		}
 		l.grew(before, shown)
 		before = shown
+		for id := range identifiers(h.said[at:upto]) {
+			said[id] = struct{}{}
+		}
+		l.holds(said, shown)
 	}
 	l.knows(h, before)
 	return nil
@@ -70,15 +84,16 @@ func (b *bench) play(ctx context.Context, name string, budget int, h *history, l
 
 const truncateOldest = "truncate oldest"
 
-// truncate shows the newest messages that fit, from a user's on.
+// truncate shows the newest messages that fit, from a user's on. It counts as the
+// engines do at first, so that all have the same room.
 func (b *bench) truncate(_ context.Context, h *history, _, upto, budget int) ([]json.RawMessage, error) {
-	used, first := 0, upto
+	used, first, factor := 0, upto, tokens.Prior(h.model)
 	for i := upto - 1; i >= 0; i-- {
 		m, err := message.Read(h.messages[i])
 		if err != nil {
 			return nil, err
 		}
-		if used += tokens.Message(m); used > budget {
+		if used += tokens.Message(m); used*factor/1000 > budget {
 			break
 		}
 		if m.Role == message.User {
@@ -89,7 +104,7 @@ func (b *bench) truncate(_ context.Context, h *history, _, upto, budget int) ([]
 }
 
 // engine plays a session with one of the engines.
-func (b *bench) engine(name string) func(context.Context, *history, int, int, int) ([]json.RawMessage, error) {
+func (b *bench) engine(name string, l *line) func(context.Context, *history, int, int, int) ([]json.RawMessage, error) {
 	e := b.engines[name]
 	return func(ctx context.Context, h *history, from, upto, budget int) ([]json.RawMessage, error) {
 		s := session(fmt.Sprintf("%s:%d:%s", name, budget, h.key))
@@ -100,12 +115,16 @@ func (b *bench) engine(name string) func(context.Context, *history, int, int, in
 		if err != nil {
 			return nil, err
 		}
-		if stored.LiveTokens() > int64(budget)*3/4 {
-			if _, err := e.Compact(ctx, contextengine.CompactParams{Session: s, TokenBudget: &budget}); err != nil {
+		if compact.DefaultPolicy().Owes(int(stored.LiveTokens()), budget) {
+			res, err := e.Compact(ctx, contextengine.CompactParams{Session: s, TokenBudget: &budget})
+			if err != nil {
 				return nil, err
 			}
+			if res.Compacted {
+				l.compactions++
+			}
 		}
-		res, err := e.Assemble(ctx, contextengine.AssembleParams{Session: s, TokenBudget: &budget})
+		res, err := e.Assemble(ctx, contextengine.AssembleParams{Session: s, TokenBudget: &budget, Model: h.model})
 		if err != nil {
 			return nil, err
 		}
@@ -157,20 +176,7 @@ func (l *line) grew(before, after []json.RawMessage) {
 
 // knows asks the last window the questions, and looks for the identifiers.
 func (l *line) knows(h *history, shown []json.RawMessage) {
-	var all strings.Builder
-	for _, raw := range shown {
-		m, err := message.Read(raw)
-		if err != nil {
-			continue
-		}
-		for i := range m.Blocks {
-			all.WriteString(m.Blocks[i].Text)
-			all.WriteString("\n")
-			all.WriteString(m.Blocks[i].Call.Args)
-			all.WriteString("\n")
-		}
-	}
-	text := all.String()
+	text := textIn(shown)
 	for i, q := range h.questions {
 		l.all++
 		inWindow := false
@@ -190,4 +196,37 @@ func (l *line) knows(h *history, shown []json.RawMessage) {
 			l.kept++
 		}
 	}
+}
+
+// holds looks which of the identifiers said so far a window holds.
+func (l *line) holds(said map[string]struct{}, shown []json.RawMessage) {
+	if len(said) == 0 {
+		return
+	}
+	text, kept := textIn(shown), 0
+	for id := range said {
+		if strings.Contains(text, id) {
+			kept++
+		}
+	}
+	l.keptShares += float64(kept) / float64(len(said))
+	l.idWindows++
+}
+
+// textIn is all that a window says.
+func textIn(shown []json.RawMessage) string {
+	var all strings.Builder
+	for _, raw := range shown {
+		m, err := message.Read(raw)
+		if err != nil {
+			continue
+		}
+		for i := range m.Blocks {
+			all.WriteString(m.Blocks[i].Text)
+			all.WriteString("\n")
+			all.WriteString(m.Blocks[i].Call.Args)
+			all.WriteString("\n")
+		}
+	}
+	return all.String()
 }

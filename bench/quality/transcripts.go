@@ -40,6 +40,7 @@ func readTranscript(ctx context.Context, path string) (history, error) {
 		return h, err
 	}
 	defer f.Close()
+	models := map[string]int{}
 	_, err = transcript.Read(ctx, path, f, func(e transcript.Entry) error {
 		m, err := message.Read(e.Message)
 		if err != nil {
@@ -47,6 +48,12 @@ func readTranscript(ctx context.Context, path string) (history, error) {
 		}
 		h.messages = append(h.messages, e.Message)
 		h.said = append(h.said, textOf(&m))
+		if m.Model != "" {
+			models[m.Model]++
+			if models[m.Model] > models[h.model] {
+				h.model = m.Model
+			}
+		}
 		return nil
 	})
 	return h, err

@@ -6,6 +6,7 @@ import (
 	"github.com/engined/engined/internal/compact"
 	"github.com/engined/engined/internal/config"
 	"github.com/engined/engined/internal/engine"
+	"github.com/engined/engined/internal/tokens"
 )
 
 // softShare of the threshold is where drafts of the coming compaction are worth
@@ -48,14 +49,15 @@ func debtMilli(cfg config.Config) (general int64, of func(model string) int64) {
 	}
 }
 
-// softMilli is where the first of all models may be worth preparing for; each
-// session's own soft threshold is held against it when its drafts are planned.
+// softMilli is where the first of all models may be worth preparing for, before
+// its factor is learned; each session's own soft threshold is held against it when
+// its drafts are planned.
 func (a *App) softMilli() int64 {
 	list, err := modelRules(a.cfg)
 	if err != nil {
-		return milli(softShare * a.cfg.CompactionThreshold)
+		list = nil
 	}
-	return milli(list.LeastSoft(policy(a.cfg)))
+	return milli(list.LeastSoft(policy(a.cfg))) * 1000 / int64(tokens.Prior("claude"))
 }
 
 func milli(share float64) int64 { return int64(share*1000 + 0.5) }

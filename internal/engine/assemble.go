@@ -24,7 +24,7 @@ const (
 
 // policyVersion names what shapes a window beside log and budget: raise it
 // with any change of estimator or window rules.
-const policyVersion = "w1"
+const policyVersion = "w2"
 
 // policy names the rules in force.
 func (w *windows) policy() string {

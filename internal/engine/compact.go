@@ -177,10 +177,7 @@ func (c *Compactor) prepare(ctx context.Context, p contextengine.CompactParams, 
 	if j.entries, err = c.uncovered(ctx, v); err != nil {
 		return nil, "", err
 	}
-	if j.state, err = c.calibrate(ctx, v, j.entries); err != nil {
-		return nil, "", err
-	}
-	if j.model, err = c.cfg.lastModel(ctx, v); err != nil {
+	if err := c.count(ctx, j); err != nil {
 		return nil, "", err
 	}
 	var stop compact.Stop
@@ -191,6 +188,19 @@ func (c *Compactor) prepare(ctx context.Context, p contextengine.CompactParams, 
 	// better than none.
 	j.over = planned.Budget > 0 && j.plan.TokensBefore > planned.Budget || p.CurrentTokenCount != nil && *p.CurrentTokenCount > planned.Budget
 	return j, stop, nil
+}
+
+// count finds out how the session's model counts: as its newest calls teach or, where
+// they teach nothing, as is known of its family.
+func (c *Compactor) count(ctx context.Context, j *job) (err error) {
+	if j.state, err = c.calibrate(ctx, j.view, j.entries); err != nil {
+		return err
+	}
+	if j.model, err = c.cfg.lastModel(ctx, j.view); err != nil || j.model == "" {
+		return err
+	}
+	j.state.FactorMilli = factor(&j.state, j.model)
+	return nil
 }
 
 // make has the summaries written and commits them.

@@ -91,11 +91,7 @@ func (m Models) matching(model string) iter.Seq[ModelWindow] {
 const modelTurns = 8
 
 // lastModel is the model that the newest turns named, "" where none of them did.
-// It asks only where it matters: where models have thresholds of their own.
 func (c Config) lastModel(ctx context.Context, v store.View) (string, error) {
-	if !c.Models.haveThresholds() {
-		return "", nil
-	}
 	var model string
 	turns := 0
 	err := lineOf(c.Log, v).turnEnds(ctx, v.State.Line.Place(v.Head), func(b events.TurnCompletedBody) bool {

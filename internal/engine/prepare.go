@@ -32,10 +32,7 @@ func (c *Compactor) Prepare(ctx context.Context, s store.Session) (int, error) {
 	if j.entries, err = c.uncovered(ctx, v); err != nil {
 		return 0, err
 	}
-	if j.state, err = c.calibrate(ctx, v, j.entries); err != nil {
-		return 0, err
-	}
-	if j.model, err = c.cfg.lastModel(ctx, v); err != nil {
+	if err := c.count(ctx, j); err != nil {
 		return 0, err
 	}
 	in := c.planInput(j, contextengine.CompactParams{Session: contextengine.Session{Tenant: s.Tenant, SessionKey: s.Key}})

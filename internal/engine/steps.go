@@ -165,9 +165,11 @@ func (l *Lossless) step(ctx context.Context, s contextengine.Session, plan func(
 		if err != nil {
 			return contextengine.StepResult{}, err
 		}
-		model, err := l.cfg.lastModel(ctx, v)
-		if err != nil {
-			return contextengine.StepResult{}, err
+		model := ""
+		if l.cfg.Models.haveThresholds() {
+			if model, err = l.cfg.lastModel(ctx, v); err != nil {
+				return contextengine.StepResult{}, err
+			}
 		}
 		out, err := l.cfg.Log.StepEpoch(ctx, s.Tenant, s.SessionKey, v.Epoch, sameLife(v, ofModel(model, underLease(s.LeaseToken, build))))
 		if isEpochConflict(err) && try < stepTries {

@@ -26,7 +26,8 @@ func tree(cfg Config) strategy {
 }
 
 // native is the host's native runtime: one structured summary and the newest
-// tokens; see package compact.
+// tokens; see package compact. It compacts when it is asked to and its engines owe
+// nothing, so it prepares nothing: nobody knows whether the drafts will be wanted.
 func native(cfg Config) strategy {
 	return strategy{
 		plan: func(in compact.PlanInput) (compact.Plan, compact.Stop) {
@@ -63,6 +64,7 @@ func roll(cfg Config) strategy {
 		plan: func(in compact.PlanInput) (compact.Plan, compact.Stop) {
 			return compact.NewSinglePlan(in, single)
 		},
-		summarizer: cfg.Summarizer,
+		// The chunks under the one summary keep their edges.
+		summarizer: cfg.Summarizer, prepares: true,
 	}
 }

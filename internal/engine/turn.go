@@ -15,6 +15,7 @@ import (
 	"github.com/engined/engined/internal/adopt"
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/tokens"
 )
 
 func (w *writer) commitTurn(ctx context.Context, p contextengine.CommitTurnParams) (contextengine.CommitTurnResult, error) {
@@ -126,17 +127,49 @@ func (w *writer) afterTurn(ctx context.Context, p contextengine.AfterTurnParams)
 // of its model: the one that this turn names, else the last that was named.
 func (w *writer) owing(ctx context.Context, it *store.Item, r events.TurnCompletedBody) error {
 	it.Budget, it.Owes, it.Model = int64(r.TokenBudget), w.owes, r.Model
-	if !w.owes || r.Model != "" || !w.cfg.Models.haveThresholds() {
+	if !w.owes {
 		return nil
 	}
-	v, err := w.cfg.Log.View(ctx, it.Tenant, it.SessionKey, uuid.Nil, 0, 0)
-	if err == nil {
-		it.Model, err = w.cfg.lastModel(ctx, v)
+	if r.Model == "" && w.cfg.Models.haveThresholds() {
+		v, err := w.cfg.Log.View(ctx, it.Tenant, it.SessionKey, uuid.Nil, 0, 0)
+		if err == nil {
+			it.Model, err = w.cfg.lastModel(ctx, v)
+		}
+		if err != nil {
+			return unlessUnknown(err)
+		}
 	}
+	var err error
+	it.FactorMilli, err = w.unlearned(ctx, it)
+	return err
+}
+
+func unlessUnknown(err error) error {
 	if errors.Is(err, contextengine.ErrUnknownSession) {
 		return nil
 	}
 	return err
+}
+
+// unlearned is the factor that windows for the item's model are built with, where
+// the session's own does not have it yet: no epoch of it has begun since the model
+// is used. 0 is for all others. Most models have none and cost no look.
+func (w *writer) unlearned(ctx context.Context, it *store.Item) (int, error) {
+	prior := tokens.Prior(it.Model)
+	if prior <= tokens.Prior("") || w.learned.has(it.Tenant, it.SessionKey) {
+		return 0, nil
+	}
+	s, err := w.cfg.Log.Session(ctx, it.Tenant, it.SessionKey)
+	switch {
+	case errors.Is(err, contextengine.ErrUnknownSession):
+		return prior, nil
+	case err != nil:
+		return 0, err
+	case s.FactorMilli > tokens.Prior(""):
+		w.learned.put(it.Tenant, it.SessionKey)
+		return 0, nil
+	}
+	return prior, nil
 }
 
 // delivered tells how many of the new messages an earlier call brought under

@@ -22,6 +22,8 @@ const maxKeyBytes = 512
 type writer struct {
 	cfg  Config
 	owes bool
+	// learned are sessions whose own factor is known to be beyond the least.
+	learned known
 }
 
 // event reads a message into the event that stores it. field names it in errors.

@@ -81,6 +81,7 @@ type Item struct {
 	// Owes lets the item put the session into debt when it crosses the threshold.
 	Owes bool
 	// Model decides by which threshold; see Config.DebtMilliOf.
+<<<<<<< HEAD
 	Model  string
 	Events []NewEvent
 	// pinned is the life that the item is encrypted for; zero where it is not.
@@ -94,6 +95,13 @@ func HostItem(s contextengine.Session, x contextengine.Expectations) *Item {
 		Gateway: s.GatewayID, HostSession: s.SessionID, LeaseToken: s.LeaseToken,
 		ExpectedHead: x.ExpectedHead, ExpectedEpoch: x.ExpectedEpoch,
 	}
+=======
+	Model string
+	// FactorMilli calibrates the session's estimates for this, in thousandths, where
+	// its own factor is 1000 and too low; 0 leaves that as it is.
+	FactorMilli int
+	Events      []NewEvent
+>>>>>>> 4c330c1 (window: shorten summaries before any leaves, and name those that have no room; engine: prepare for rolling, count for the model before its first epoch)
 }
 
 // Appended is the outcome of an item.
@@ -256,12 +264,21 @@ func (s *Store) params(items []*Item, try bool) db.AppendEventsParams {
 	return p
 }
 
+// owingAt is the threshold of an item.
+func (s *Store) owingAt(it *Item) int64 {
+	milli := s.cfg.debtMilliOf(it.Model)
+	if it.FactorMilli > 0 {
+		milli = milli * 1000 / int64(it.FactorMilli)
+	}
+	return milli
+}
+
 // debtMilli is the threshold of a batch: a lane puts no items of different ones
 // together.
 func (s *Store) debtMilli(items []*Item) int64 {
 	for _, it := range items {
 		if it.Owes {
-			return s.cfg.debtMilliOf(it.Model)
+			return s.owingAt(it)
 		}
 	}
 	return s.cfg.DebtMilli

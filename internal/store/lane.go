@@ -160,7 +160,7 @@ func (l *lane) take() []*pending {
 		}
 		own := int64(0)
 		if p.item.Owes {
-			own = l.store.cfg.debtMilliOf(p.item.Model)
+			own = l.store.owingAt(p.item)
 		}
 		h := sessions[p.item.SessionKey]
 		admitted := h.admits(p.item) && (milli == 0 || own == 0 || own == milli)

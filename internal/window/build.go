@@ -13,10 +13,10 @@ import (
 func Build(in Input) Plan {
 	l := arrange(in)
 	f := l.fit()
-	keep := l.keepSummaries(f.summaryRoom)
+	shown := l.showSummaries(f.summaryRoom)
 	p := Plan{Dialect: in.Dialect, EpochLabel: strconv.FormatInt(in.Epoch, 10)}
 	b := builder{layout: l, plan: &p}
-	b.summaries(keep)
+	b.summaries(shown)
 	if len(p.Items) == 0 && len(in.Summaries) > 0 {
 		// None of the summaries has room: the window begins without. No room was
 		// kept for an anchor, so the tail starts where it needs none of its own.
@@ -44,17 +44,23 @@ type builder struct {
 	tailAt []int64
 }
 
-func (b *builder) summaries(keep []bool) {
+func (b *builder) summaries(shown []showing) {
 	p := b.plan
 	for i, s := range b.in.Summaries {
-		tokens := int(b.in.calibrated(s.Tokens))
-		if !keep[i] {
-			p.LeftOut = append(p.LeftOut, LeftOut{Seq: s.Seq, Kind: KindSummary, Reason: SummaryNoRoom, Tokens: tokens})
+		how := shown[i]
+		if !how.keep {
+			p.LeftOut = append(p.LeftOut, LeftOut{Seq: s.Seq, Kind: KindSummary, Reason: SummaryNoRoom, Tokens: int(b.in.calibrated(s.Tokens))})
 			continue
 		}
+		it := Item{
+			Seq: s.Seq, Kind: KindSummary, Tokens: int(how.tokens), CutTo: how.cutTo, Notice: how.notice, Whole: s.Tokens, Reason: IsSummary,
+		}
+		if how.cutTo > 0 {
+			it.Reason = SummaryShort
+		}
 		p.Summaries = append(p.Summaries, s)
-		p.Items = append(p.Items, Item{Seq: s.Seq, Kind: KindSummary, Tokens: tokens, Whole: s.Tokens, Reason: IsSummary})
-		p.Tokens += tokens
+		p.Items = append(p.Items, it)
+		p.Tokens += it.Tokens
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // fingerprintVersion changes when the rules of this package do.
-const fingerprintVersion = 2
+const fingerprintVersion = 3
 
 // fingerprint names the prefix that the window shares with later ones.
 //
@@ -40,8 +40,9 @@ func (b *builder) fingerprint(f fitting) string {
 	put(edge)
 	put(b.lastDisturbance(from))
 	put(int64(len(b.plan.Summaries)))
-	for _, s := range b.plan.Summaries {
+	for i, s := range b.plan.Summaries {
 		put(s.Seq)
+		put(int64(b.plan.Items[i].CutTo))
 	}
 	put(int64(len(b.pinned)))
 	for _, it := range b.pinned {

@@ -159,28 +159,3 @@ func (l *layout) bounds(e edges, rest, room, enough int64) (first, last int) {
 	}
 	return first, last
 }
-
-// keepSummaries says which summaries fit into room. They leave lowest level
-// first, oldest first within a level.
-func (l *layout) keepSummaries(room int64) []bool {
-	keep := make([]bool, len(l.in.Summaries))
-	used := int64(0)
-	for i, s := range l.in.Summaries {
-		keep[i] = true
-		used += l.in.calibrated(s.Tokens) << chargeBits
-	}
-	for used > room {
-		drop := -1
-		for i, s := range l.in.Summaries {
-			if keep[i] && (drop < 0 || s.Level < l.in.Summaries[drop].Level) {
-				drop = i
-			}
-		}
-		if drop < 0 {
-			break
-		}
-		keep[drop] = false
-		used -= l.in.calibrated(l.in.Summaries[drop].Tokens) << chargeBits
-	}
-	return keep
-}

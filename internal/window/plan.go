@@ -28,9 +28,11 @@ type Item struct {
 	Kind Kind
 	// Tokens is the calibrated estimate of what is shown.
 	Tokens int
-	// CutTo is the uncalibrated number of tokens that the message is cut to; 0
-	// shows it whole.
+	// CutTo is the uncalibrated number of tokens that the message or summary is cut
+	// to; 0 shows it whole.
 	CutTo int
+	// Notice is set for the summary that names those which are not shown.
+	Notice bool
 	// Prune is set where the message is an old result: its middle is left out
 	// (PruneTrim), or all of it (PruneClear).
 	Prune PruneMode

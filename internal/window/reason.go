@@ -25,6 +25,8 @@ const (
 	PrunedTrim
 	// PrunedClear: an old tool result of which only the place is shown.
 	PrunedClear
+	// SummaryShort: a live summary of which a few lines are shown.
+	SummaryShort
 	// Rewritten: a message of which a shorter form stands in the window.
 	Rewritten
 )
@@ -64,6 +66,7 @@ var reasonTexts = map[Reason]string{
 	TurnStart:     "user message of the first turn shown",
 	PrunedTrim:    "old tool result, pruned to its beginning and end",
 	PrunedClear:   "old tool result, pruned whole",
+	SummaryShort:  "summary of older messages, shortened for want of room",
 	Rewritten:     "old tool result, rewritten to a shorter form",
 	Trimmed:       "older than what fits the budget",
 	HiddenMessage: "excluded by the host, or nothing that a model takes",

@@ -37,7 +37,7 @@ func (p Plan) Render(src Source) ([]json.RawMessage, error) {
 			if !ok {
 				return nil, &MissingBodyError{it.Seq}
 			}
-			out = append(out, RenderSummary(p.Dialect, p.Summaries[summary], text))
+			out = append(out, RenderSummary(p.Dialect, p.Summaries[summary], p.standInFor(text, it, src)))
 			summary++
 			continue
 		}
