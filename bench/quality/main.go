@@ -18,10 +18,11 @@ var (
 func main() {
 	locomo := flag.String("locomo", "", "a LoCoMo file, or a directory of them")
 	transcripts := flag.String("transcripts", "", "a directory of agents' transcripts (*.jsonl)")
+	only := flag.Bool("windows", false, "measure windows only, and not what searches find")
 	out := flag.String("out", "", "write the report to this file too, if everything held")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, *locomo, *transcripts, *out)
+	err := run(ctx, *locomo, *transcripts, *out, *only)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "quality:", err)
@@ -29,7 +30,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, locomo, transcripts, out string) (err error) {
+func run(ctx context.Context, locomo, transcripts, out string, only bool) (err error) {
 	if locomo == "" && transcripts == "" {
 		return errors.New("name what to measure with -locomo or -transcripts")
 	}
@@ -40,7 +41,7 @@ func run(ctx context.Context, locomo, transcripts, out string) (err error) {
 	defer func() { err = errors.Join(err, b.close(context.WithoutCancel(ctx))) }()
 	var r report
 	if locomo != "" {
-		if err := b.talks(ctx, locomo, &r); err != nil {
+		if err := b.talks(ctx, locomo, only, &r); err != nil {
 			return err
 		}
 	}
@@ -66,13 +67,15 @@ func run(ctx context.Context, locomo, transcripts, out string) (err error) {
 }
 
 // talks measures search and windows on conversations.
-func (b *bench) talks(ctx context.Context, path string, r *report) error {
+func (b *bench) talks(ctx context.Context, path string, only bool, r *report) error {
 	convs, err := readLocomo(path)
 	if err != nil {
 		return err
 	}
-	if r.search, err = b.searches(ctx, convs); err != nil {
-		return err
+	if !only {
+		if r.search, err = b.searches(ctx, convs); err != nil {
+			return err
+		}
 	}
 	var histories []history
 	for i := range convs {
@@ -82,8 +85,10 @@ func (b *bench) talks(ctx context.Context, path string, r *report) error {
 			h.messages = append(h.messages, c.turns[j].message())
 			h.said = append(h.said, c.turns[j].text)
 		}
-		if h.hits, err = b.firstTen(ctx, c); err != nil {
-			return err
+		if h.hits = make([][]int, len(c.questions)); !only {
+			if h.hits, err = b.firstTen(ctx, c); err != nil {
+				return err
+			}
 		}
 		histories = append(histories, h)
 		r.turns += len(c.turns)

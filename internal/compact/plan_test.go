@@ -253,7 +253,7 @@ func TestCalibration(t *testing.T) {
 		t.Errorf("%d calibrated tokens", p.TokensAfterMax)
 	}
 	for _, st := range p.Steps {
-		if st.Level == 1 && st.MaxTokens > st.SourceTokens/4+1 {
+		if st.Level == 1 && st.MaxTokens > st.SourceTokens*3/10+1 {
 			t.Errorf("step %d: %d of %d tokens", st.ID, st.MaxTokens, st.SourceTokens)
 		}
 	}

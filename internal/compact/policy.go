@@ -41,7 +41,7 @@ func DefaultPolicy() Policy {
 		TailShare:        0.30,
 		MinGainShare:     0.05,
 		ChunkTokens:      7000,
-		SummaryShare:     0.25,
+		SummaryShare:     0.30,
 		CondenseShare:    0.50,
 		MinSummaryTokens: 90,
 		MaxSummaryTokens: 3000,
