@@ -89,7 +89,12 @@ func (l *lab) identify(j *journal, w *seen) ([]said, error) {
 			if err != nil {
 				return nil, err
 			}
-			if !strings.Contains(m.texts[0], closesSummary.ReplaceAllString(b.Text, `<\$1`)) {
+			whole := closesSummary.ReplaceAllString(b.Text, `<\$1`)
+			if e.Reason == shortened {
+				if err := shorter(m.texts[0], whole, e.Seq); err != nil {
+					return nil, fmt.Errorf("message %d: %w", i, err)
+				}
+			} else if !strings.Contains(m.texts[0], whole) {
 				return nil, fmt.Errorf("message %d does not hold the text of summary %d", i, e.Seq)
 			}
 			out[i] = m
@@ -187,4 +192,23 @@ func (j *journal) stillOpen(call, head int64) bool {
 		}
 	}
 	return true
+}
+
+// shortened is the reason of a summary of which some lines are shown.
+const shortened = "summary of older messages, shortened for want of room"
+
+// shorter holds the shorter form of a summary against the whole: it is smaller,
+// points to it, and says nothing else.
+func shorter(got, whole string, seq int64) error {
+	body, mark, ok := strings.Cut(got, "\n[engined: ")
+	if !ok || !strings.Contains(mark, fmt.Sprintf("expand summary %d for the rest]", seq)) {
+		return fmt.Errorf("the short form of summary %d does not point to it: %q", seq, got)
+	}
+	for i, line := range strings.Split(body, "\n") {
+		framed := i == 0 || line == "" || line == "<summary>"
+		if !framed && !strings.Contains(whole, strings.TrimSuffix(line, "…")) {
+			return fmt.Errorf("summary %d does not say %q", seq, line)
+		}
+	}
+	return nil
 }
