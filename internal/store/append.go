@@ -81,9 +81,11 @@ type Item struct {
 	// Owes lets the item put the session into debt when it crosses the threshold.
 	Owes bool
 	// Model decides by which threshold; see Config.DebtMilliOf.
-<<<<<<< HEAD
-	Model  string
-	Events []NewEvent
+	Model string
+	// FactorMilli calibrates the session's estimates for this, in thousandths, where
+	// its own factor is 1000 and too low; 0 leaves that as it is.
+	FactorMilli int
+	Events      []NewEvent
 	// pinned is the life that the item is encrypted for; zero where it is not.
 	pinned uuid.UUID
 }
@@ -95,13 +97,6 @@ func HostItem(s contextengine.Session, x contextengine.Expectations) *Item {
 		Gateway: s.GatewayID, HostSession: s.SessionID, LeaseToken: s.LeaseToken,
 		ExpectedHead: x.ExpectedHead, ExpectedEpoch: x.ExpectedEpoch,
 	}
-=======
-	Model string
-	// FactorMilli calibrates the session's estimates for this, in thousandths, where
-	// its own factor is 1000 and too low; 0 leaves that as it is.
-	FactorMilli int
-	Events      []NewEvent
->>>>>>> 4c330c1 (window: shorten summaries before any leaves, and name those that have no room; engine: prepare for rolling, count for the model before its first epoch)
 }
 
 // Appended is the outcome of an item.

@@ -108,7 +108,7 @@ func TestCompactionsAreCountedSinceTheReset(t *testing.T) {
 // thresholds into the log at one time.
 func TestDebtFollowsTheModelsThreshold(t *testing.T) {
 	t.Parallel()
-	s := openWith(t, store.Config{URL: testdb.New(t), Lanes: 1, DebtMilliOf: func(model string) int64 {
+	s := openConfig(t, store.Config{URL: testdb.New(t), Lanes: 1, DebtMilliOf: func(model string) int64 {
 		return map[string]int64{"early": 500, "late": 950}[model]
 	}})
 	type turn struct {

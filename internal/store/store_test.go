@@ -30,10 +30,10 @@ func open(t testing.TB) *store.Store {
 
 func openURL(t testing.TB, url string) *store.Store {
 	t.Helper()
-	return openWith(t, store.Config{URL: url, RowSecurity: true})
+	return openConfig(t, store.Config{URL: url, RowSecurity: true})
 }
 
-func openWith(t testing.TB, cfg store.Config) *store.Store {
+func openConfig(t testing.TB, cfg store.Config) *store.Store {
 	t.Helper()
 	s, err := storetest.Open(t, t.Context(), cfg)
 	if err != nil {
