@@ -60,6 +60,10 @@ SEALED ?= ./internal/store/... ./internal/engine/... ./internal/worker/... ./int
 test-encrypted: need-go need-postgres ## Run the suites of what reads and writes sessions with all of them encrypted
 	ENGINED_TEST_ENCRYPTION=1 go test -timeout 15m $(ARGS) $(SEALED)
 
+.PHONY: rolling
+rolling: need-go need-postgres ## Replace the version of PREV (a commit or tag) by this one under load
+	ENGINED_ROLLING_PREV=$(PREV) go test ./test/faults -run '^TestRollingUpgrade$$' -count=1 -timeout 30m -v
+
 .PHONY: test-race
 test-race: need-go need-postgres need-cc ## Run the concurrent packages' tests under the race detector
 	CGO_ENABLED=1 go test -race -timeout 15m $(ARGS) $(RACE)

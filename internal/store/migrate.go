@@ -100,6 +100,9 @@ func withFiles(url string, log *slog.Logger, files fs.FS, fn func(*goose.Provide
 		return fmt.Errorf("database url: %w", err)
 	}
 	cc.RuntimeParams["application_name"] = "engined-migrate"
+	// Nothing is worth preparing, and a node without leave to migrate may look at the
+	// schema through a pooler.
+	cc.DefaultQueryExecMode = pgx.QueryExecModeExec
 	sqlDB := stdlib.OpenDB(*cc)
 	defer func() { err = errors.Join(err, sqlDB.Close()) }()
 	// One second between tries: waiting on a blocked lock would hold a snapshot

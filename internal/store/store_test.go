@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -28,9 +29,15 @@ func open(t testing.TB) *store.Store {
 	return openURL(t, testdb.New(t))
 }
 
+// openURL opens a store on a database; with ENGINED_TEST_PGBOUNCER set through a
+// pooler in transaction mode, so that the whole suite tells what that breaks.
 func openURL(t testing.TB, url string) *store.Store {
 	t.Helper()
-	return openConfig(t, store.Config{URL: url, RowSecurity: true})
+	cfg := store.Config{URL: url, RowSecurity: true}
+	if os.Getenv("ENGINED_TEST_PGBOUNCER") != "" {
+		cfg.URL, cfg.PgBouncer = testdb.Bounce(t, url), true
+	}
+	return openConfig(t, cfg)
 }
 
 func openConfig(t testing.TB, cfg store.Config) *store.Store {

@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -25,8 +27,10 @@ type load struct {
 	rec  *audit.Recorder
 	http *http.Client
 	urls []string
-	// strict: nothing may fail, not even for a moment.
-	strict bool
+	// strict: nothing may fail, not even for a moment. planned: what fails is what the
+	// end of a node that was asked to end makes of a call: its connection is refused,
+	// or one that had served calls before closes.
+	strict, planned bool
 
 	acked, again atomic.Int64
 
@@ -197,6 +201,8 @@ func (g *gateway) send(session, call string, body []byte, res any) bool {
 			return true
 		case l.strict:
 			l.troublef("%s failed: %s", call, a)
+		case a.err != nil && l.planned && !a.reused && !errors.Is(a.err, syscall.ECONNREFUSED):
+			l.troublef("%s failed on a new connection: %s", call, a)
 		case a.err != nil:
 		case a.status == http.StatusServiceUnavailable && a.retryAfter != "":
 		default:

@@ -27,7 +27,8 @@ type Process struct {
 	// Done is closed when it has ended.
 	Done chan struct{}
 
-	cmd *exec.Cmd
+	path string
+	cmd  *exec.Cmd
 }
 
 // Launch starts the program and does not wait until it is ready.
@@ -37,7 +38,14 @@ func Launch(t testing.TB, name string, args ...string) *Process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Process{Name: name, Args: args, cmd: exec.Command(path, args...), Out: NewOutput(), Done: make(chan struct{})} //nolint:noctx // ended by signals
+	return LaunchOther(t, path, name, args...)
+}
+
+// LaunchOther launches another program than the one of this tree, such as an
+// earlier version of it.
+func LaunchOther(t testing.TB, path, name string, args ...string) *Process {
+	t.Helper()
+	p := &Process{Name: name, Args: args, path: path, cmd: exec.Command(path, args...), Out: NewOutput(), Done: make(chan struct{})} //nolint:noctx // ended by signals
 	p.cmd.Env = cleanEnv()
 	p.cmd.Stdout, p.cmd.Stderr = p.Out, p.Out
 	p.cmd.WaitDelay = time.Second
@@ -118,7 +126,16 @@ func (p *Process) End(t testing.TB) {
 // Again starts a process anew, a node on the address that it had.
 func (p *Process) Again(t testing.TB) *Process {
 	t.Helper()
-	return Start(t, p.Name, p.Args...)
+	next := LaunchOther(t, p.path, p.Name, p.Args...)
+	next.Ready(t)
+	return next
+}
+
+// ExitCode waits for a process that ends by itself.
+func (p *Process) ExitCode(t testing.TB) int {
+	t.Helper()
+	Happens(t, p.Name+" ends", p.Done)
+	return p.cmd.ProcessState.ExitCode()
 }
 
 // Quiet fails the test where the process logged what an operator would look at.
