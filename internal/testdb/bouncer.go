@@ -37,7 +37,7 @@ func Bounce(t testing.TB, dsn string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // as below
+	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	port := freePort(t)
@@ -60,10 +60,10 @@ log_connections = 0
 log_disconnections = 0
 `, server.Host, server.Port, server.User, password, port)
 	file := filepath.Join(dir, "pgbouncer.ini")
-	if err := os.WriteFile(file, []byte(ini), 0o644); err != nil { //nolint:gosec // the pooler is another user, and there is nothing to hide
+	if err := os.WriteFile(file, []byte(ini), 0o644); err != nil { // the pooler is another user
 		t.Fatal(err)
 	}
-	cmd := exec.Command(path, file) //nolint:noctx,gosec // ended by a signal
+	cmd := exec.Command(path, file) //nolint:noctx // ended by a signal
 	said, err := os.Create(filepath.Join(dir, "said"))
 	if err != nil {
 		t.Fatal(err)
