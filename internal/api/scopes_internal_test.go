@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/engined/engined/internal/access"
 )
 
 const securityDoc = "../../docs/security.md"
@@ -62,7 +64,7 @@ func scopeTable() string {
 		}
 		b.WriteString("| `" + op.method + " " + op.path + "` |")
 		for bit := range 4 {
-			if op.scopes.Allow(1<<bit) || bit == 3 {
+			if access.Scopes(1 << bit).Allow(op.scopes) {
 				b.WriteString(" ✓ |")
 			} else {
 				b.WriteString("  |")
