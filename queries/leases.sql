@@ -10,3 +10,9 @@ UPDATE leases l SET expires_at = clock_timestamp()
 FROM sessions s
 WHERE s.tenant_id = @tenant_id AND s.session_key = @session_key AND l.tenant_id = s.tenant_id AND l.sid = s.sid
   AND l.token = @token AND l.expires_at > clock_timestamp();
+
+-- name: HoldsLease :one
+SELECT EXISTS (
+  SELECT FROM sessions s JOIN leases l ON l.tenant_id = s.tenant_id AND l.sid = s.sid
+  WHERE s.tenant_id = @tenant_id AND s.session_key = @session_key AND l.token = @token AND l.expires_at > clock_timestamp()
+);

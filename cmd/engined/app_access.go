@@ -47,7 +47,7 @@ func (a *App) openKeys(ctx context.Context) error {
 			return err
 		}
 		if !some {
-			a.log.Warn("there is no API key yet, so every call is refused; make one with engined keys create --tenant T --scope admin")
+			a.log.Warn("there is no API key yet, so every call is refused; make one", "command", a.keyCommand())
 		}
 	}
 	a.keys = access.NewKeyring(a.store, opts)
@@ -65,4 +65,13 @@ func (a *App) openKeys(ctx context.Context) error {
 		}, func() float64 { return float64(recorder.Dropped()) }))
 	}
 	return nil
+}
+
+// keyCommand makes the first key, which opens everything.
+func (a *App) keyCommand() string {
+	command := "engined keys create --tenant default --scope admin"
+	if a.dataDir != "" && a.postgres != nil {
+		command += " --data " + a.dataDir
+	}
+	return command
 }

@@ -146,12 +146,19 @@ func (a *App) migrateOnce(ctx context.Context) error {
 		}
 		return err
 	}
-	current, target, err := store.Schema(ctx, a.cfg.DatabaseURL)
+	return schemaFits(ctx, a.cfg.DatabaseURL)
+}
+
+// schemaFits refuses a database whose schema is not this program's. Commands that
+// talk to Postgres themselves ask first and never migrate: that is for
+// migrate up, or for nodes and workers as they start.
+func schemaFits(ctx context.Context, url string) error {
+	current, target, err := store.Schema(ctx, url)
 	switch {
 	case err != nil:
 		return err
 	case current < target:
-		return fmt.Errorf("the schema is at %d, this program needs %d; run engined migrate up, or start without --no-migrate", current, target)
+		return fmt.Errorf("the schema is at %d, this program needs %d: run engined migrate up", current, target)
 	case current > target:
 		return fmt.Errorf("%w: schema %d, program %d", store.ErrSchemaTooNew, current, target)
 	}

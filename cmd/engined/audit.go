@@ -20,7 +20,7 @@ func (c *cli) audit() *cobra.Command {
 		),
 	}
 	asJSON := jsonFlag(cmd)
-	limit := cmd.Flags().Int("limit", 50, "most rows; 0 is all")
+	limit := limitFlag(cmd, 50, "most rows; 0 is all")
 	session := cmd.Flags().String("session", "", "of this session alone")
 	key := cmd.Flags().String("key-id", "", "of this API key alone, by its id")
 	since := cmd.Flags().String("since", "", "not before this time, such as 2030-01-31T12:00:00Z")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -155,6 +156,8 @@ func hintFor(err error) string {
 	var away *client.UnreachableError
 	var p *client.Problem
 	switch {
+	case errors.As(err, &away) && isUntrusted(err):
+		return "--ca FILE names the certificates that the node's is signed by"
 	case errors.As(err, &away):
 		return "start a node with `engined dev`, or name one with --url"
 	case !errors.As(err, &p):
@@ -163,9 +166,13 @@ func hintFor(err error) string {
 	switch p.Status {
 	case 401:
 		return "give an API key with --key or ENGINED_KEY"
-	case 403:
-		return "the API key may not do this"
 	case 404:
+		if p.Field == "id" {
+			return "`engined summaries KEY` lists a session's summaries"
+		}
+		if p.Slug() != "unknown-session" {
+			return ""
+		}
 		return "`engined sessions` lists the sessions of this key's tenant"
 	case 413:
 		return "the node's limits are settings; see docs/configuration.md"
@@ -179,6 +186,12 @@ func hintFor(err error) string {
 		return fmt.Sprintf("the session is at seq %d", p.Head)
 	}
 	return ""
+}
+
+// isUntrusted reports a certificate that is signed by nobody known.
+func isUntrusted(err error) bool {
+	var untrusted *tls.CertificateVerificationError
+	return errors.As(err, &untrusted)
 }
 
 // words joins lines of help.

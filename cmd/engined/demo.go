@@ -33,7 +33,7 @@ func (c *cli) demo() *cobra.Command {
 			"With --url the demo runs on that node instead, in a session of its own.",
 		),
 	}
-	keep := cmd.Flags().String("keep", "", "keep the data in this directory, to look at with `engined dev --data`")
+	keep := cmd.Flags().String("keep", "", "keep the data in this `dir`, to look at with engined dev --data")
 	scope := config.General | config.Client | config.Working
 	return c.command(cmd, scope, devDefaults, func(ctx context.Context, cfg config.Config, _ []string) error {
 		d := &demo{c: c, key: "demo:pi-coding-agent"}

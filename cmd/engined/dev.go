@@ -41,9 +41,12 @@ func banner(w io.Writer, a *App) error {
 	if a.postgres != nil {
 		postgres = "private, " + a.postgres.Version() + "; look into it with\n            psql '" + a.cfg.DatabaseURL + "'"
 	}
-	curl := "curl -s"
-	if len(a.cfg.Keys) > 0 {
+	curl, first := "curl -s", ""
+	if !a.open() {
 		curl += ` -H "Authorization: Bearer $ENGINED_KEY"`
+		if len(a.cfg.Keys) == 0 {
+			first = "  ENGINED_KEY=$(" + a.keyCommand() + ")\n"
+		}
 	}
 	_, err := fmt.Fprintf(w, `engined is ready: %[1]s
 
@@ -54,11 +57,11 @@ func banner(w io.Writer, a *App) error {
   docs      %[1]s/docs
 
 Try:
-  %[6]s %[1]s/v1/sessions/hello/ingest -H 'Content-Type: application/json' \
+%[7]s  %[6]s %[1]s/v1/sessions/hello/ingest -H 'Content-Type: application/json' \
     -d '{"message":{"role":"user","content":"Hello, engined!"}}'
   %[6]s %[1]s/v1/sessions/hello/assemble -H 'Content-Type: application/json' -d '{"tokenBudget":8000}'
 
 Ctrl-C stops it; the data stays.
-`, a.URL(), a.dataDir, postgres, a.cfg.Engine, thousands(a.cfg.DefaultTokenBudget), curl)
+`, a.URL(), a.dataDir, postgres, a.cfg.Engine, thousands(a.cfg.DefaultTokenBudget), curl, first)
 	return err
 }

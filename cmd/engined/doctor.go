@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -33,8 +34,9 @@ func (c *cli) doctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check Postgres, the schema, NATS and what is owed, each with its fix",
 		Long: words(
-			"Check what engined needs. With --database-url (and --nats-url) it looks at Postgres and NATS themselves,",
-			"without one at the node of --url. Exits 1 when something is wrong.",
+			"Check what engined needs. With --database-url (and --nats-url) it looks at Postgres, schema, feed, debts and NATS",
+			"themselves; without one at the node of --url: whether it is ready, what it reaches, engines that are set aside and",
+			"models that are left alone. Exits 1 when something is wrong.",
 			"",
 			"With --verify it folds the log of every session instead, while nodes go on serving, and compares heads, offsets,",
 			"recorded states, the facts of messages, bodies, keys and debts. It tells each difference and changes nothing.",
@@ -110,19 +112,38 @@ func checkNode(ctx context.Context, cfg config.Config) []check {
 		return []check{ch}
 	}
 	defer cl.Close()
-	ready, detail, err := cl.Ready(ctx)
+	ready, err := cl.Ready(ctx)
 	switch {
 	case err != nil:
 		ch.Detail, ch.Fix = err.Error(), "start a node (engined dev, engined serve), name one with --url, or give --database-url to check that"
-	case !ready:
-		ch.Detail, ch.Fix = cl.URL()+" is not ready: "+detail, "what is not ready needs a look; run doctor with --database-url and --nats-url"
+	case !ready.Ready:
+		ch.Detail, ch.Fix = cl.URL()+" is not ready: "+strings.TrimPrefix(ready.Detail, "not ready: "), "what is not ready needs a look; run doctor with --database-url and --nats-url"
 	default:
 		ch.OK, ch.Detail = true, cl.URL()+" is ready"
 	}
 	if err != nil {
 		return []check{ch}
 	}
-	return []check{ch, checkEngines(ctx, cl), checkSummarizers(ctx, cl)}
+	checks := []check{ch}
+	for _, r := range ready.Checks {
+		of := check{Name: r.Name, OK: r.OK, Detail: r.Detail}
+		switch {
+		case r.OK:
+			of.Detail = "the node reaches it"
+		case r.Name == "nats":
+			of.Fix = "turns are served without NATS, compactions wait; run doctor with --database-url and --nats-url to look at it"
+		}
+		checks = append(checks, of)
+	}
+	return append(checks, checkEngines(ctx, cl), checkSummarizers(ctx, cl))
+}
+
+// fixOf says what to do about a node's refusal.
+func fixOf(err error) string {
+	if p := (*client.Problem)(nil); errors.As(err, &p) && p.Status == http.StatusServiceUnavailable {
+		return "the node cannot serve now; is its Postgres there? `engined health` says"
+	}
+	return "does --key belong to this node?"
 }
 
 // checkEngines looks for engines that a node has set aside: turns are served
@@ -132,7 +153,7 @@ func checkEngines(ctx context.Context, cl *client.Client) check {
 	list, _, err := cl.Engines(ctx)
 	switch {
 	case err != nil:
-		ch.Detail, ch.Fix = err.Error(), "does --key belong to this node?"
+		ch.Detail, ch.Fix = err.Error(), fixOf(err)
 	case len(list.Quarantines) > 0:
 		q := list.Quarantines[0]
 		ch.Detail = fmt.Sprintf("%s set aside, %s serves; %s: %s failed: %s",
@@ -153,7 +174,7 @@ func checkSummarizers(ctx context.Context, cl *client.Client) check {
 	ch := check{Name: "models"}
 	list, _, err := cl.Summarizers(ctx)
 	if err != nil {
-		ch.Detail, ch.Fix = err.Error(), "does --key belong to this node?"
+		ch.Detail, ch.Fix = err.Error(), fixOf(err)
 		return ch
 	}
 	asked := 0

@@ -33,6 +33,9 @@ func (c *cli) fixFeed(ctx context.Context, cfg config.Config, always bool) error
 	if cfg.DatabaseURL == "" {
 		return usageError{errors.New("--fix writes to Postgres: set --database-url or ENGINED_DATABASE_URL")}
 	}
+	if err := schemaFits(ctx, cfg.DatabaseURL); err != nil {
+		return err
+	}
 	s, err := store.Open(ctx, store.Config{
 		URL: cfg.DatabaseURL, MaxConns: 2, PgBouncer: cfg.PgBouncer, StatementTimeout: cfg.StatementTimeout, ApplicationName: "engined-doctor",
 	})

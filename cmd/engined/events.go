@@ -15,7 +15,7 @@ func (c *cli) events() *cobra.Command {
 	cmd := &cobra.Command{Use: "events KEY", Short: "List a session's log", Args: oneArg}
 	asJSON := jsonFlag(cmd)
 	after := cmd.Flags().Int64("after", 0, "begin after this seq")
-	limit := cmd.Flags().Int("limit", 0, "most rows; 0 is all")
+	limit := limitFlag(cmd, 0, "most rows; 0 is all")
 	return c.command(cmd, config.Client, nil, func(ctx context.Context, cfg config.Config, args []string) error {
 		cl, err := node(cfg)
 		if err != nil {

@@ -28,8 +28,12 @@ var labels = map[string]struct{ name, zero, unit string }{
 func (c *cli) showFields(raw json.RawMessage) error {
 	t := newTable(c.out, left("FIELD"), left("VALUE"))
 	err := eachMember(raw, func(name string, value json.RawMessage) {
-		if name == "attempts" {
+		switch name {
+		case "attempts":
 			return // a table of their own
+		case "lineage":
+			c.lineageFields(t, value)
+			return
 		}
 		label := labels[name].name
 		if label == "" {
@@ -41,6 +45,52 @@ func (c *cli) showFields(raw json.RawMessage) error {
 		return err
 	}
 	return t.flush()
+}
+
+// lineageFields tells of whom a session descends, and who descends from it.
+func (c *cli) lineageFields(t *table, raw json.RawMessage) {
+	var l struct {
+		Parent   *relative  `json:"parent"`
+		Children []relative `json:"children"`
+	}
+	if json.Unmarshal(raw, &l) != nil {
+		return
+	}
+	if l.Parent != nil {
+		t.row("parent", oneLine(l.Parent.text(), room(c.out, 25)))
+	}
+	const shown = 5
+	for i := range l.Children[:min(shown, len(l.Children))] {
+		t.row("child", oneLine(l.Children[i].text(), room(c.out, 25)))
+	}
+	if more := len(l.Children) - shown; more > 0 {
+		t.row("", "and "+plural(more, "other")+"; --json lists up to 100")
+	}
+}
+
+// relative is the other end of a descent.
+type relative struct {
+	SessionKey  string `json:"sessionKey"`
+	Kind        string `json:"kind"`
+	ContextMode string `json:"contextMode"`
+	AtSeq       int64  `json:"atSeq"`
+	EndReason   string `json:"endReason"`
+}
+
+func (r *relative) text() string {
+	key := r.SessionKey
+	if key == "" {
+		key = "(erased)"
+	}
+	out := key + ", " + r.Kind
+	if r.ContextMode != "" {
+		out += " (" + r.ContextMode + ")"
+	}
+	out += " at seq " + seqText(r.AtSeq)
+	if r.EndReason != "" {
+		out += ", " + r.EndReason
+	}
+	return out
 }
 
 func (c *cli) fieldText(name string, value json.RawMessage) string {

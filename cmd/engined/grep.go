@@ -44,7 +44,7 @@ func (c *cli) grep() *cobra.Command {
 			`  engined grep -- -rf`),
 	}
 	asJSON := jsonFlag(cmd)
-	limit := cmd.Flags().Int("limit", 20, "most hits; 0 is all")
+	limit := limitFlag(cmd, 20, "most hits; 0 is all")
 	regex := cmd.Flags().BoolP("regex", "E", false, "QUERY is a regular expression (RE2), newest hits first")
 	active := cmd.Flags().Bool("active", false, "only what no reset or rewind hides")
 	values := make([]*string, len(grepFlags))

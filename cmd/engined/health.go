@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/engined/engined/internal/client"
 	"github.com/engined/engined/internal/config"
 )
 
@@ -28,26 +29,47 @@ func (c *cli) health() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		ready, detail := true, string(raw)
-		if !*live {
-			if ready, detail, err = cl.Ready(ctx); err != nil {
-				return err
+		if *live {
+			if *asJSON {
+				return printJSON(c.out, map[string]any{"live": true, "detail": raw})
 			}
+			_, err := fmt.Fprintf(c.out, "%s lives\n", cl.URL())
+			return err
+		}
+		ready, err := cl.Ready(ctx)
+		if err != nil {
+			return err
 		}
 		if *asJSON {
-			if !json.Valid([]byte(detail)) {
-				text, _ := json.Marshal(detail) // a string always marshals
-				detail = string(text)
+			if err := printJSON(c.out, struct {
+				Live   bool           `json:"live"`
+				Ready  bool           `json:"ready"`
+				Detail string         `json:"detail,omitempty"`
+				Checks []client.Check `json:"checks,omitempty"`
+			}{true, ready.Ready, unlessReady(ready), ready.Checks}); err != nil {
+				return err
 			}
-			fmt.Fprintf(c.out, "{\"live\":true,\"ready\":%t,\"detail\":%s}\n", ready, detail)
-		} else if ready {
+		} else if ready.Ready {
 			fmt.Fprintf(c.out, "%s lives and is ready\n", cl.URL())
+			for _, ch := range ready.Checks {
+				if !ch.OK {
+					fmt.Fprintf(c.out, "but %s: %s\n", ch.Name, oneLine(ch.Detail, 0))
+				}
+			}
 		}
-		if !ready {
-			return errors.New(cl.URL() + " is not ready: " + oneLine(detail, 0))
+		if !ready.Ready {
+			return errors.New(cl.URL() + " lives and is not ready: " + oneLine(strings.TrimPrefix(ready.Detail, "not ready: "), 0))
 		}
 		return nil
 	})
+}
+
+// unlessReady is why a node is not ready.
+func unlessReady(r client.Readiness) string {
+	if r.Ready {
+		return ""
+	}
+	return r.Detail
 }
 
 func (c *cli) openapi() *cobra.Command {

@@ -146,7 +146,7 @@ func stateOfKey(k *access.Key, now time.Time) string {
 	case !k.RevokedAt.IsZero():
 		return "revoked"
 	case k.ExpiresAt.IsZero():
-		return "counts"
+		return "active"
 	case !now.Before(k.ExpiresAt):
 		return "expired"
 	}
@@ -207,8 +207,7 @@ func parseExpiry(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is neither a time such as 90d or 12h nor a date such as 2030-01-31", text)
 }
 
-// withStore opens the Postgres of the settings, be it dev's private one, and
-// brings its schema up to date first where nobody has.
+// withStore opens the Postgres of the settings, be it dev's private one.
 func (c *cli) withStore(ctx context.Context, cfg config.Config, do func(*store.Store) error) error {
 	if cfg.DatabaseURL == "" {
 		url, err := c.devDatabase(cfg)
@@ -217,14 +216,8 @@ func (c *cli) withStore(ctx context.Context, cfg config.Config, do func(*store.S
 		}
 		cfg.DatabaseURL = url
 	}
-	current, target, err := store.Schema(ctx, cfg.DatabaseURL)
-	if err != nil {
+	if err := schemaFits(ctx, cfg.DatabaseURL); err != nil {
 		return err
-	}
-	if current < target {
-		if _, err := store.Migrate(ctx, cfg.DatabaseURL, nil); err != nil {
-			return err
-		}
 	}
 	s, err := store.Open(ctx, store.Config{URL: cfg.DatabaseURL, MaxConns: 2, PgBouncer: cfg.PgBouncer, ApplicationName: "engined-admin"})
 	if err != nil {
@@ -248,7 +241,7 @@ func (c *cli) devDatabase(cfg config.Config) (string, error) {
 	}
 	text, err := os.ReadFile(filepath.Join(dir, databaseFile))
 	if err != nil {
-		return "", errNoDatabase
+		return "", usageError{fmt.Errorf("no database: give --database-url, or --data of a dev that runs (none does on %s)", dir)}
 	}
 	return strings.TrimSpace(string(text)), nil
 }

@@ -180,15 +180,15 @@ func TestReadinessFollowsPostgres(t *testing.T) {
 	}
 	n := serve(t, "serve", "--listen", "127.0.0.1:0", "--database-url", db, "--nats-url", "nats://127.0.0.1:1")
 	cl := clientOf(t, n.url, "")
-	if ready, detail, err := cl.Ready(t.Context()); !ready || err != nil {
-		t.Fatalf("%s, %v", detail, err)
+	if r, err := cl.Ready(t.Context()); !r.Ready || err != nil {
+		t.Fatalf("%s, %v", r.Detail, err)
 	}
 	if err := cluster.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	ready, detail, err := cl.Ready(t.Context())
-	if ready || err != nil || !strings.Contains(detail, "postgres") {
-		t.Errorf("without Postgres: ready %v, %s, %v", ready, detail, err)
+	r, err := cl.Ready(t.Context())
+	if r.Ready || err != nil || !strings.Contains(r.Detail, "postgres") {
+		t.Errorf("without Postgres: %+v, %v", r, err)
 	}
 	if _, err := cl.Health(t.Context()); err != nil {
 		t.Errorf("it lives nevertheless: %v", err)

@@ -51,6 +51,9 @@ func (c *cli) rebuild() *cobra.Command {
 			return usageError{err}
 		}
 		owes, owesOf := debtMilli(cfg)
+		if err := schemaFits(ctx, cfg.DatabaseURL); err != nil {
+			return err
+		}
 		s, end, err := openSealed(ctx, cfg, store.Config{
 			URL: cfg.DatabaseURL, MaxConns: 2, PgBouncer: cfg.PgBouncer, StatementTimeout: cfg.StatementTimeout, ApplicationName: "engined-rebuild",
 			DefaultBudget: int64(cfg.DefaultTokenBudget), DebtMilli: owes, DebtMilliOf: owesOf,

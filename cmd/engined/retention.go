@@ -59,6 +59,9 @@ func (c *cli) retention() *cobra.Command {
 		if cfg.DatabaseURL == "" {
 			return usageError{errors.New("no database: set --database-url or ENGINED_DATABASE_URL")}
 		}
+		if err := schemaFits(ctx, cfg.DatabaseURL); err != nil {
+			return err
+		}
 		s, end, err := openSealed(ctx, cfg, store.Config{URL: cfg.DatabaseURL, MaxConns: 2, PgBouncer: cfg.PgBouncer, ApplicationName: "engined-retention"})
 		if err != nil {
 			return err

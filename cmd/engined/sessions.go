@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +22,7 @@ func (c *cli) sessions() *cobra.Command {
 		Long: "List the sessions of a tenant. Long keys are shortened in the middle; --json has them whole.",
 	}
 	asJSON := jsonFlag(cmd)
-	limit := cmd.Flags().Int("limit", 0, "most rows; 0 is all")
+	limit := limitFlag(cmd, 0, "most rows; 0 is all")
 	return c.command(cmd, config.Client, nil, func(ctx context.Context, cfg config.Config, _ []string) error {
 		cl, err := node(cfg)
 		if err != nil {
@@ -64,6 +66,27 @@ func (c *cli) sessions() *cobra.Command {
 // jsonFlag declares --json.
 func jsonFlag(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("json", false, "print JSON for machines")
+}
+
+// limitFlag is how many rows a listing has at most.
+func limitFlag(cmd *cobra.Command, most int, usage string) *int {
+	n := limit(most)
+	cmd.Flags().Var(&n, "limit", usage)
+	return (*int)(&n)
+}
+
+type limit int
+
+func (l *limit) String() string { return strconv.Itoa(int(*l)) }
+func (l *limit) Type() string   { return "int" }
+
+func (l *limit) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return errors.New("a number of rows, 0 or more")
+	}
+	*l = limit(n)
+	return nil
 }
 
 // pageOf is the size of the next page when at most limit rows are wanted.

@@ -62,15 +62,27 @@ func (c *cli) showSummaries(summaries []client.Summary) error {
 		return nil
 	}
 	fmt.Fprintln(c.out)
-	t := newTable(c.out, left("SUMMARY"), left("LIVE"), right("LEVEL"), right("EPOCH"), right("TOKENS"), left("TEXT"))
+	t := newTable(c.out, left("SUMMARY"), left("LIVE"), right("LEVEL"), right("EPOCH"), right("TOKENS"), left("BY"), left("TEXT"))
+	degraded := 0
 	for _, s := range summaries {
 		live := "no"
 		if s.Live {
 			live = "yes"
 		}
-		t.row(seqText(s.ID), live, thousands(s.Level), thousands(s.Epoch), orDash(s.Tokens), oneLine(s.Text, room(c.out, 45)))
+		by := oneLine(s.Summarizer, 20)
+		if s.Degraded {
+			by += " (last resort)"
+			if s.Live {
+				degraded++
+			}
+		}
+		t.row(seqText(s.ID), live, thousands(s.Level), thousands(s.Epoch), orDash(s.Tokens), by, oneLine(s.Text, room(c.out, 65)))
 	}
-	return t.flush()
+	if err := t.flush(); err != nil || degraded == 0 {
+		return err
+	}
+	_, err := fmt.Fprintf(c.out, "%s of the live summaries by the last resort, because no model could: written again when one can\n", thousands(degraded))
+	return err
 }
 
 // eachMember visits the members of an object in order.

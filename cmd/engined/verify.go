@@ -19,6 +19,9 @@ func (c *cli) verify(ctx context.Context, cfg config.Config, asJSON bool) error 
 	if cfg.DatabaseURL == "" {
 		return usageError{errors.New("--verify reads Postgres: set --database-url or ENGINED_DATABASE_URL")}
 	}
+	if err := schemaFits(ctx, cfg.DatabaseURL); err != nil {
+		return err
+	}
 	s, end, err := openSealed(ctx, cfg, store.Config{
 		URL: cfg.DatabaseURL, MaxConns: 2, PgBouncer: cfg.PgBouncer, StatementTimeout: cfg.StatementTimeout, ApplicationName: "engined-verify",
 	})

@@ -51,18 +51,18 @@ func branchOperations() []*operation {
 	fork.description = "The new session shows this one's window at `atSeq` and copies nothing. Neither shows what the other stores later. " +
 		"`head` and `epoch` are the new session's."
 	fork.request, fork.answer = of[ForkRequest](), of[contextengine.StepResult]()
-	fork.refusals = []kind{kindUnknown, kindExists, kindEpoch, kindErased, kindStaleHead}
+	fork.refusals = []kind{kindUnknown, kindExists, kindEpoch, kindErased, kindLease, kindStaleHead}
 
 	prepare := post("/subagents", "prepareSubagent", tagSessions, "Ready a sub-agent's session", servePrepare)
 	prepare.description = "`isolated` begins empty, `fork` with this session's window without its unanswered call. " +
 		"Asking again before the child has begun answers the same. A child that never writes is removed after `ttlMs`."
 	prepare.request, prepare.answer = of[contextengine.PrepareSubagentSpawnParams](), of[SubagentPrepared]()
-	prepare.refusals = []kind{kindUnknown, kindExists, kindErased, kindEngineFailed}
+	prepare.refusals = []kind{kindUnknown, kindExists, kindErased, kindLease, kindEngineFailed}
 
 	rollback := post(childParam+"/rollback", "rollbackSubagent", tagSessions, "Undo a sub-agent's preparation", serveRollback)
 	rollback.description = "The key is the parent's or the child's own. Nothing stays of the child, and its key is free. One that wrote is kept: 409."
 	rollback.request, rollback.answer, rollback.bodyOptional = of[RollbackRequest](), of[SubagentRolledBack](), true
-	rollback.refusals = []kind{kindBegan}
+	rollback.refusals = []kind{kindBegan, kindLease}
 
 	ended := post(childParam+"/ended", "endSubagent", tagSessions, "Tell that a sub-agent ended", serveEnded)
 	ended.description = "The key is the parent's or the child's own. Nothing is removed: `deleted` marks."
@@ -84,6 +84,9 @@ func serveFork(c *call) error {
 		return k.err
 	}
 	if err := c.expect(p.Expectations); err != nil {
+		return err
+	}
+	if err := c.expectLease(p.Session); err != nil {
 		return err
 	}
 	res, err := c.api.cfg.Branches.Fork(c.ctx, c.named(p.Session), p.NewSessionKey, p.AtSeq)
@@ -111,6 +114,9 @@ func servePrepare(c *call) error {
 	if k.err != nil {
 		return k.err
 	}
+	if err := c.expectLease(p.Session); err != nil {
+		return err
+	}
 	p.Session = c.named(p.Session)
 	prep, err := c.api.cfg.Branches.PrepareSubagentSpawn(c.ctx, p)
 	if err != nil {
@@ -134,6 +140,9 @@ func serveRollback(c *call) error {
 	if k.err != nil {
 		return k.err
 	}
+	if err := c.expectLease(p.Session); err != nil {
+		return err
+	}
 	ok, err := c.api.cfg.Branches.RollbackSubagent(c.ctx, c.named(p.Session), child)
 	if err != nil {
 		return err
@@ -155,6 +164,9 @@ func serveEnded(c *call) error {
 	if k.err != nil {
 		return k.err
 	}
+	if err := c.expectLease(p.Session); err != nil {
+		return err
+	}
 	res, err := c.api.cfg.Branches.OnSubagentEnded(c.ctx, contextengine.SubagentEndedParams{
 		Session: c.named(p.Session), ChildSessionKey: child, Reason: p.Reason,
 	})
@@ -162,6 +174,14 @@ func serveEnded(c *call) error {
 		return err
 	}
 	return c.answer(&res)
+}
+
+// expectLease holds a token against the session's lease.
+func (c *call) expectLease(s contextengine.Session) error {
+	if s.LeaseToken == "" || c.api.cfg.Lives == nil {
+		return nil
+	}
+	return c.api.cfg.Lives.HoldsLease(c.ctx, c.tenant, c.session, s.LeaseToken)
 }
 
 // child is the session key that the path names second.

@@ -69,6 +69,7 @@ var _ Log = (*store.Store)(nil)
 type Lives interface {
 	TakeLease(ctx context.Context, r store.LeaseRequest) (store.Lease, error)
 	EndLease(ctx context.Context, tenant, key, token string) error
+	HoldsLease(ctx context.Context, tenant, key, token string) error
 	Erase(ctx context.Context, tenant, key string) (store.Erasure, error)
 	EraseMany(ctx context.Context, tenant, prefix string) ([]store.Erasure, error)
 }

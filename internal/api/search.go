@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -213,7 +214,7 @@ func named[T any](field string, texts []string, known map[string]T) ([]T, error)
 			}
 			v, ok := known[word]
 			if !ok {
-				return nil, &contextengine.InvalidError{Field: field, Reason: "has a word that is none of its values"}
+				return nil, &contextengine.InvalidError{Field: field, Reason: "some of " + strings.Join(slices.Sorted(maps.Keys(known)), ", ")}
 			}
 			out = append(out, v)
 		}

@@ -91,6 +91,9 @@ func serveMaintain(c *call) error {
 	if k.err != nil {
 		return k.err
 	}
+	if err := c.expectLease(p.Session); err != nil {
+		return err
+	}
 	p.Session = c.named(p.Session)
 	res, err := c.api.cfg.Engine.Maintain(c.ctx, p)
 	if err != nil {

@@ -119,6 +119,8 @@ func Connect(ctx context.Context, opts Options) (*Bus, error) {
 		if b.link.waitUp(look) == nil {
 			_, _ = b.topo.current(look) // the keeper goes on and reports
 		}
+	} else {
+		b.log.Warn("NATS does not answer yet; compactions wait until it does", "error", withoutURL(b.nc.LastError()))
 	}
 	return b, nil
 }

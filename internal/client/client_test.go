@@ -155,8 +155,8 @@ func TestReadyTellsWhatIsNot(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		io.WriteString(w, `{"title":"Not ready","detail":"postgres: away"}`)
 	})
-	ready, detail, err := c.Ready(t.Context())
-	if ready || err != nil || !strings.Contains(detail, "postgres: away") {
-		t.Errorf("%v %q %v", ready, detail, err)
+	r, err := c.Ready(t.Context())
+	if r.Ready || err != nil || !strings.Contains(r.Detail, "postgres: away") {
+		t.Errorf("%+v %v", r, err)
 	}
 }

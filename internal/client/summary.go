@@ -18,6 +18,10 @@ type Summary struct {
 	Epoch  int64  `json:"epoch"`
 	Tokens int64  `json:"tokens"`
 	Text   string `json:"text"`
+	// Summarizer wrote it. Degraded: a rule did, because no model could; it is
+	// written anew when one can.
+	Summarizer string `json:"summarizer"`
+	Degraded   bool   `json:"degraded"`
 }
 
 // Source is one thing that a summary covers: an event by Seq or a summary by ID.

@@ -82,3 +82,20 @@ func (s *Store) EndLease(ctx context.Context, tenant, key, token string) error {
 	}
 	return ErrLeaseStale
 }
+
+// HoldsLease answers ErrLeaseStale for a token that is wrong or expired. It is for
+// calls that write to other sessions than the lease's; what writes to its own
+// holds the token against the lease in the transaction that writes.
+func (s *Store) HoldsLease(ctx context.Context, tenant, key, token string) error {
+	held, err := s.of(tenant).HoldsLease(ctx, db.HoldsLeaseParams{TenantID: tenant, SessionKey: key, Token: token})
+	if err != nil {
+		return fmt.Errorf("lease: %w", errUnavailable(err))
+	}
+	if held {
+		return nil
+	}
+	if _, err := s.Session(ctx, tenant, key); err != nil {
+		return err
+	}
+	return ErrLeaseStale
+}

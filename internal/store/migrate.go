@@ -54,7 +54,17 @@ type MigrationStatus struct {
 // Migrations lists what is known and what is applied.
 func Migrations(ctx context.Context, url string) ([]MigrationStatus, error) {
 	var out []MigrationStatus
-	err := withProvider(url, nil, func(p *goose.Provider) error {
+	migrated, err := hasSchema(ctx, url)
+	if err != nil {
+		return nil, fmt.Errorf("migrations: %w", errUnavailable(err))
+	}
+	err = withProvider(url, nil, func(p *goose.Provider) error {
+		if !migrated {
+			for _, src := range p.ListSources() {
+				out = append(out, MigrationStatus{Version: src.Version, Name: src.Path})
+			}
+			return nil
+		}
 		sts, err := p.Status(ctx)
 		for _, st := range sts {
 			out = append(out, MigrationStatus{

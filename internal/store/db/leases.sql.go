@@ -39,6 +39,32 @@ func (q *Queries) EndLease(ctx context.Context, arg EndLeaseParams) (int64, erro
 	return result.RowsAffected(), nil
 }
 
+const holdsLease = `-- name: HoldsLease :one
+SELECT EXISTS (
+  SELECT FROM sessions s JOIN leases l ON l.tenant_id = s.tenant_id AND l.sid = s.sid
+  WHERE s.tenant_id = $1 AND s.session_key = $2 AND l.token = $3 AND l.expires_at > clock_timestamp()
+)
+`
+
+type HoldsLeaseParams struct {
+	TenantID   string
+	SessionKey string
+	Token      string
+}
+
+// HoldsLease
+//
+//	SELECT EXISTS (
+//	  SELECT FROM sessions s JOIN leases l ON l.tenant_id = s.tenant_id AND l.sid = s.sid
+//	  WHERE s.tenant_id = $1 AND s.session_key = $2 AND l.token = $3 AND l.expires_at > clock_timestamp()
+//	)
+func (q *Queries) HoldsLease(ctx context.Context, arg HoldsLeaseParams) (bool, error) {
+	row := q.db.QueryRow(ctx, holdsLease, arg.TenantID, arg.SessionKey, arg.Token)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const takeLease = `-- name: TakeLease :one
 SELECT o_verdict::integer AS verdict, coalesce(o_token, '')::text AS token, coalesce(o_expires, now())::timestamptz AS expires_at,
        o_renewed::boolean AS renewed, coalesce(o_left_ms, 0)::bigint AS left_ms,
