@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -110,7 +111,7 @@ func (c *cli) setTenant() *cobra.Command {
 		if err := access.CheckTenant(args[0]); err != nil {
 			return usageError{err}
 		}
-		if *rate < 0 || *concurrency < 0 || *sessions < 0 || *spend < 0 || *spend > mostDollars {
+		if !(*rate >= 0 && *rate <= math.MaxInt32) || *concurrency < 0 || *sessions < 0 || !(*spend >= 0 && *spend <= mostDollars) {
 			return usageError{errors.New("a limit is 0 or more")}
 		}
 		given := 0

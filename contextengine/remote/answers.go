@@ -56,12 +56,25 @@ func missing(op, member string) error {
 
 func wrong(op, reason string) error { return &ProtocolError{Op: op, Reason: reason} }
 
+// maxNumber leaves room to count on from a number without overflow.
+const maxNumber = 1 << 62
+
+// ordinals checks seqs, heads, epochs and counts.
+func ordinals(op string, ns ...int64) error {
+	for _, n := range ns {
+		if n < 0 || n > maxNumber {
+			return wrong(op, "a seq, head, epoch or count of the answer is out of range")
+		}
+	}
+	return nil
+}
+
 func (a *ingestAnswer) result() (contextengine.IngestResult, error) {
 	if a.Ingested == nil {
 		return contextengine.IngestResult{}, missing(opIngest, "ingested")
 	}
 	a.IngestResult.Ingested = *a.Ingested
-	return a.IngestResult, nil
+	return a.IngestResult, ordinals(opIngest, a.Seq, a.Head, a.Epoch)
 }
 
 func (a *batchAnswer) result(messages int) (contextengine.IngestBatchResult, error) {
@@ -74,7 +87,7 @@ func (a *batchAnswer) result(messages int) (contextengine.IngestBatchResult, err
 		return contextengine.IngestBatchResult{}, wrong(opIngestBatch, "seqs does not have one seq per message")
 	}
 	a.IngestBatchResult.IngestedCount, a.IngestBatchResult.Seqs = *a.IngestedCount, a.Seqs.items
-	return a.IngestBatchResult, nil
+	return a.IngestBatchResult, ordinals(opIngestBatch, append([]int64{a.Head, a.Epoch}, a.Seqs.items...)...)
 }
 
 func (a *bootstrapAnswer) result() (contextengine.BootstrapResult, error) {
@@ -82,15 +95,19 @@ func (a *bootstrapAnswer) result() (contextengine.BootstrapResult, error) {
 		return contextengine.BootstrapResult{}, missing(opBootstrap, "bootstrapped")
 	}
 	a.BootstrapResult.Bootstrapped = *a.Bootstrapped
-	return a.BootstrapResult, nil
+	return a.BootstrapResult, ordinals(opBootstrap, int64(a.ImportedMessages), a.Head, a.Epoch)
 }
 
 func (a *commitAnswer) result() (contextengine.CommitTurnResult, error) {
 	switch a.Status {
 	case contextengine.TurnCommitted, contextengine.TurnDuplicate:
-		return a.CommitTurnResult, nil
+		return a.CommitTurnResult, ordinals(opCommitTurn, a.Head, a.Epoch)
 	}
 	return contextengine.CommitTurnResult{}, wrong(opCommitTurn, "invalid commitTurn result status: "+excerpt([]byte(a.Status)))
+}
+
+func (a *afterAnswer) result() (contextengine.AfterTurnResult, error) {
+	return a.AfterTurnResult, ordinals(opAfterTurn, int64(a.IngestedCount), a.Head, a.Epoch)
 }
 
 func (a *maintainAnswer) result() (contextengine.MaintainResult, error) {
@@ -98,7 +115,7 @@ func (a *maintainAnswer) result() (contextengine.MaintainResult, error) {
 		return contextengine.MaintainResult{}, missing(opMaintain, "changed")
 	}
 	a.MaintainResult.Changed = *a.Changed
-	return a.MaintainResult, nil
+	return a.MaintainResult, ordinals(opMaintain, a.BytesFreed, int64(a.RewrittenEntries))
 }
 
 func (a *compactAnswer) result() (contextengine.CompactResult, error) {
@@ -111,7 +128,7 @@ func (a *compactAnswer) result() (contextengine.CompactResult, error) {
 		return contextengine.CompactResult{}, wrong(opCompact, "compacted though not ok")
 	}
 	a.CompactResult.OK, a.CompactResult.Compacted = *a.OK, *a.Compacted
-	return a.CompactResult, nil
+	return a.CompactResult, ordinals(opCompact, a.Epoch)
 }
 
 func (a *assembleAnswer) result() (contextengine.AssembleResult, error) {
@@ -132,5 +149,5 @@ func (a *assembleAnswer) result() (contextengine.AssembleResult, error) {
 		res.OverBudget = &a.OverBudget.OverBudget
 		res.OverBudget.Items = a.OverBudget.Items.items
 	}
-	return res, nil
+	return res, ordinals(opAssemble, res.Head, res.Epoch, int64(res.LeftOut))
 }

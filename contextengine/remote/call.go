@@ -171,7 +171,7 @@ func decode(op string, body []byte, into any) error {
 	case len(bytes.TrimSpace(body)) == 0:
 		return &ProtocolError{Op: op, Reason: "the answer is empty"}
 	case !isObject(body):
-		return &ProtocolError{Op: op, Reason: "the answer is not a JSON object: " + excerpt(body)}
+		return &ProtocolError{Op: op, Reason: "the answer is " + shape(body) + ", not a JSON object"}
 	case !utf8.Valid(body):
 		return &ProtocolError{Op: op, Reason: "the answer is not valid UTF-8"}
 	}

@@ -144,7 +144,7 @@ func (c *Client) AfterTurn(ctx context.Context, p contextengine.AfterTurnParams)
 	if err := c.do(ctx, k, &a); err != nil {
 		return contextengine.AfterTurnResult{}, err
 	}
-	return a.AfterTurnResult, nil
+	return a.result()
 }
 
 // Assemble asks for a window.

@@ -126,6 +126,9 @@ func judge(t *testing.T, b remotetest.Behaviour, op string, err error) {
 	if !errors.As(err, &protocol) && !errors.As(err, &status) && !errors.As(err, &lost) && !errors.As(err, &late) {
 		t.Errorf("%s: %T %v has no type of ours", op, err, err)
 	}
+	if strings.Contains(err.Error(), "Log in") || strings.Contains(err.Error(), "Gateway</h1>") {
+		t.Errorf("%s: %v quotes what came", op, err)
+	}
 	if len(err.Error()) > 1000 {
 		t.Errorf("%s: an error of %d bytes", op, len(err.Error()))
 	}

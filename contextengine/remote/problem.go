@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"path"
 	"strings"
@@ -147,7 +148,7 @@ type expected struct {
 func errorOf(op string, res *http.Response, body []byte, req expected) error {
 	var p problem
 	if json.Unmarshal(body, &p) != nil {
-		p = problem{Detail: excerpt(body)}
+		p = problem{Detail: shape(body)}
 	}
 	detail, _ := strings.CutPrefix(p.Detail, p.Field+": ")
 	slug := p.slug()
@@ -192,6 +193,22 @@ func value(p *int64) int64 {
 		return 0
 	}
 	return *p
+}
+
+// shape says what a body that is no answer looks like, in words of ours: what an
+// engine writes may be what it was sent, and this goes to logs.
+func shape(body []byte) string {
+	b := bytes.TrimSpace(body)
+	what := "text"
+	switch {
+	case len(b) == 0:
+		return "empty"
+	case b[0] == '<':
+		what = "HTML or XML"
+	case json.Valid(b):
+		what = "JSON"
+	}
+	return fmt.Sprintf("%d bytes of %s", len(body), what)
 }
 
 // excerpt is a short printable piece of what a stranger sent, for a log line.

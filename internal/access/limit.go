@@ -219,7 +219,7 @@ func burst(rate float64) float64 { return math.Max(1, 2*rate) }
 
 // spend takes one call from the bucket, or tells when there will be one.
 func (t *tenant) spend(now time.Time) (wait time.Duration) {
-	if t.quota.Rate <= 0 {
+	if !(t.quota.Rate > 0) { // no number is no limit
 		return 0
 	}
 	t.tokens = math.Min(burst(t.quota.Rate), t.tokens+now.Sub(t.filled).Seconds()*t.quota.Rate)

@@ -178,7 +178,7 @@ func serveEnded(c *call) error {
 
 // expectLease holds a token against the session's lease.
 func (c *call) expectLease(s contextengine.Session) error {
-	if s.LeaseToken == "" || c.api.cfg.Lives == nil {
+	if s.LeaseToken == "" {
 		return nil
 	}
 	return c.api.cfg.Lives.HoldsLease(c.ctx, c.tenant, c.session, s.LeaseToken)

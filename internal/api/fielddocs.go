@@ -24,7 +24,7 @@ func fieldDocs() map[string]doc {
 	return map[string]doc{
 		"sessionId":                       says("The host's transcript id under this key."),
 		"gatewayId":                       says("Which gateway speaks, where several share a session."),
-		"leaseToken":                      says("The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease."),
+		"leaseToken":                      says("The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease; windows do not ask for it."),
 		"expectedHead":                    atLeast(0, "The highest seq a host wrote, as the caller knows it; another one answers 412 `stale-head`."),
 		"expectedEpoch":                   atLeast(0, "The epoch as the caller knows it; another one answers 409 `epoch-conflict`."),
 		"isHeartbeat":                     says("The message belongs to a heartbeat exchange."),

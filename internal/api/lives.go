@@ -181,6 +181,8 @@ func (noLives) TakeLease(context.Context, store.LeaseRequest) (store.Lease, erro
 	return store.Lease{}, errNoLives
 }
 
+func (noLives) HoldsLease(context.Context, string, string, string) error { return errNoLives }
+
 func (noLives) EndLease(context.Context, string, string, string) error { return errNoLives }
 
 func (noLives) Erase(context.Context, string, string) (store.Erasure, error) {

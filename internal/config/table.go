@@ -342,7 +342,7 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return share(&c.CompactionTail) },
 		},
 		{
-			Name: "summarizers", Scope: Node | Working,
+			Name: "summarizers", Scope: Node | Working, Secret: true,
 			Usage: "models that write summaries, as NAME=KIND:MODEL@URL, separated by commas, asked in this order; KIND is openai, anthropic, host or extractive, and a key is taken from ENGINED_SUMMARIZER_NAME_KEY; with none the built-in extractive one writes; see docs/compaction.md",
 			bind:  func(c *Config) Value { return list(&c.SummarizerList, "list", checkSummarizer) },
 		},

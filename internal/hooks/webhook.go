@@ -90,7 +90,9 @@ func (h *Hooks) post(ctx context.Context, kind string, e *engine.CompactionEvent
 		return fmt.Errorf("webhook: %w", err)
 	}
 	defer res.Body.Close()
-	_, _ = io.CopyN(io.Discard, res.Body, maxAnswer) // as said
+	if _, err := io.CopyN(io.Discard, res.Body, maxAnswer); err != nil && ctx.Err() != nil {
+		return fmt.Errorf("webhook: %w", ctx.Err())
+	}
 	if res.StatusCode < 200 || res.StatusCode > 299 {
 		return fmt.Errorf("webhook: answered %d", res.StatusCode)
 	}

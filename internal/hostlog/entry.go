@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/engined/engined/internal/message"
 )
@@ -133,7 +134,8 @@ func id(v json.RawMessage) string {
 	case json.Unmarshal(v, &n) == nil:
 		s = n.String()
 	}
-	if len(s) > maxID || strings.IndexByte(s, 0) >= 0 {
+	// Halves of surrogate pairs all read as U+FFFD.
+	if len(s) > maxID || strings.IndexByte(s, 0) >= 0 || strings.ContainsRune(s, utf8.RuneError) {
 		sum := message.Hash(v, false)
 		return "sha256-" + hex.EncodeToString(sum[:])
 	}

@@ -103,3 +103,18 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestOddIDsStayApart(t *testing.T) {
+	t.Parallel()
+	seen := map[string]string{}
+	for _, id := range []string{`"\ud800"`, `"\ud801"`, `"\udfff"`, `"\ufffd"`, `"a\u0000"`, `"a\u0001"`, `"1"`, `"` + strings.Repeat("x", 600) + `"`, `"` + strings.Repeat("x", 601) + `"`} {
+		e, err := hostlog.Decode([]byte(`{"type":"message","id":` + id + `,"message":{"role":"user","content":"same"}}`))
+		if err != nil {
+			t.Fatalf("%s: %v", id, err)
+		}
+		if other, taken := seen[e.ID]; taken || e.ID == "" || strings.IndexByte(e.ID, 0) >= 0 {
+			t.Errorf("%s is %q, as %s", id, e.ID, other)
+		}
+		seen[e.ID] = id
+	}
+}

@@ -33,6 +33,7 @@ const (
 	Null           Behaviour = "null"            // a JSON null
 	WrongShape     Behaviour = "wrong shape"     // every member of another type
 	NoMembers      Behaviour = "no members"      // {}; a fine answer to after-turn alone
+	OutOfRange     Behaviour = "out of range"    // seqs, heads and counts that cannot be
 	InvalidJSON    Behaviour = "invalid json"    // text that only begins as JSON
 	InvalidUTF8    Behaviour = "invalid utf-8"   // a message in Latin-1
 	Trailing       Behaviour = "trailing"        // two answers in one
@@ -56,7 +57,7 @@ const (
 func All() []Behaviour {
 	return []Behaviour{
 		Hang, HangInBody, SlowDrip, Late, Crash, CrashInBody, Reset, InternalError, HTML500, HTML, Empty, Null,
-		WrongShape, NoMembers, InvalidJSON, InvalidUTF8, Trailing, Truncated, TwoLengths, NotHTTP, Huge, HugeChunked,
+		WrongShape, NoMembers, OutOfRange, InvalidJSON, InvalidUTF8, Trailing, Truncated, TwoLengths, NotHTTP, Huge, HugeChunked,
 		HugeError, HugeHeader, ManyItems, Deep, Compressed, Redirect, BadProblem, EarlyHints, NotImplemented,
 	}
 }
@@ -154,12 +155,14 @@ const (
 )
 
 var plainAnswers = map[Behaviour]plain{
-	InternalError:  {500, problemType, `{"type":"` + problems + `internal","title":"x","status":500,"detail":"out of luck"}`},
-	HTML500:        {502, "text/html", "<html><body><h1>502 Bad Gateway</h1>\x00\x1b[31m</body></html>"},
-	HTML:           {200, "text/html", "<!doctype html><title>Log in</title>"},
-	Empty:          {200, jsonType, ""},
-	Null:           {200, jsonType, "null"},
-	NoMembers:      {200, jsonType, "{}"},
+	InternalError: {500, problemType, `{"type":"` + problems + `internal","title":"x","status":500,"detail":"out of luck"}`},
+	HTML500:       {502, "text/html", "<html><body><h1>502 Bad Gateway</h1>\x00\x1b[31m</body></html>"},
+	HTML:          {200, "text/html", "<!doctype html><title>Log in</title>"},
+	Empty:         {200, jsonType, ""},
+	Null:          {200, jsonType, "null"},
+	NoMembers:     {200, jsonType, "{}"},
+	OutOfRange: {200, jsonType, strings.NewReplacer(`"seq":1`, `"seq":-1`, `"head":1`, `"head":9223372036854775807`, `"epoch":1`, `"epoch":-9`,
+		`"changed":false`, `"changed":true,"bytesFreed":-1,"rewrittenEntries":-1`).Replace(Fine)},
 	InvalidJSON:    {200, jsonType, `{"messages":[{"role":"user"},`},
 	InvalidUTF8:    {200, jsonType, strings.Replace(Fine, `"nothing`, "\"\xe9\xff", 1)},
 	Trailing:       {200, jsonType, Fine + Fine},

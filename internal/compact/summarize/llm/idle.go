@@ -26,6 +26,11 @@ var errUnreadable = errors.New("the answer cannot be read")
 // inOurWords names what happened to a connection. An error of HTTP itself may
 // quote the bytes that it could not read.
 func inOurWords(err error) error {
+	for _, own := range []error{errTooLong, errRedirect} {
+		if errors.Is(err, own) {
+			return own
+		}
+	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		if e, ok := errors.AsType[syscall.Errno](op); ok {
 			return fmt.Errorf("%s: %w", op.Op, e)
