@@ -53,7 +53,7 @@ func (a *App) openKeys(ctx context.Context) error {
 	a.keys = access.NewKeyring(a.store, opts)
 	a.onClose("keys", a.keys.Close)
 	a.limiter = access.NewLimiter(access.Quota{
-		Rate: a.cfg.TenantRate, Concurrency: int64(a.cfg.TenantConcurrency), Sessions: int64(a.cfg.TenantSessions), StorageBytes: a.cfg.TenantStorage,
+		Rate: a.cfg.TenantRate, Concurrency: a.tenantShare(), Sessions: int64(a.cfg.TenantSessions), StorageBytes: a.cfg.TenantStorage,
 	}, a.store, time.Now, a.log)
 	a.onClose("limiter", func(context.Context) error { a.limiter.Close(); return nil })
 	if a.cfg.Audit {
@@ -65,6 +65,20 @@ func (a *App) openKeys(ctx context.Context) error {
 		}, func() float64 { return float64(recorder.Dropped()) }))
 	}
 	return nil
+}
+
+// tenantShare is how many calls of one tenant a node answers at one time. Where
+// none is set and there are several tenants it is three quarters of all: whoever
+// has a key and sends bodies slowly must leave room for others.
+func (a *App) tenantShare() int64 {
+	switch {
+	case a.cfg.TenantConcurrency > 0:
+		return int64(a.cfg.TenantConcurrency)
+	case a.open():
+		return 0
+	default:
+		return int64(a.cfg.MaxCalls * 3 / 4)
+	}
 }
 
 // keyCommand makes the first key, which opens everything.

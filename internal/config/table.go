@@ -58,7 +58,7 @@ func Options() []Option {
 		},
 		{
 			Name: "tenant-concurrency", Default: "0", Scope: Node,
-			Usage: "calls of a tenant at one time on one node; more get 429",
+			Usage: "calls of a tenant at one time on one node; more get 429; 0 is three quarters of max-calls where keys are demanded, else no limit",
 			bind:  func(c *Config) Value { return count(&c.TenantConcurrency, 0, 1_000_000) },
 		},
 		{
