@@ -40,10 +40,10 @@ func (c *cli) createKey() *cobra.Command {
 		Use: "create", Short: "Make a key and print it, this once",
 		Long: words(
 			"Make a key and print it: the key alone, or with --json an object that also says its id. Scopes:",
-			"  gateway  hosts: write turns, ask for windows, read",
+			"  gateway  hosts: write turns, ask for windows, read, erase a session",
 			"  worker   compact and maintain sessions, read",
 			"  analyst  read everything of the tenant, change nothing",
-			"  admin    all of that, erase sessions, read the audit log, clear quarantines",
+			"  admin    all of that, erase many sessions at once, read the audit log, clear quarantines",
 		),
 	}
 	var tenant, name, expires string

@@ -48,7 +48,10 @@ func callers() map[string]access.Scopes {
 		"listSummarizers": reading, "leaseSummarization": hosting, "answerSummarization": hosting, "failSummarization": hosting,
 		"listFeed": reading, "streamFeed": reading, "search": reading, "listEngines": reading, "describeEngine": reading,
 
-		// What cannot be undone, what concerns a whole node, and who did what.
-		"eraseSession": operating, "eraseSessions": operating, "clearQuarantine": operating, "listAudit": operating,
+		// A host whose user deletes a session erases it; it names each by its key.
+		"eraseSession": hosting,
+
+		// What takes many sessions away, what concerns a whole node, and who did what.
+		"eraseSessions": operating, "clearQuarantine": operating, "listAudit": operating,
 	}
 }

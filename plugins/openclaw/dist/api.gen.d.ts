@@ -9,7 +9,7 @@ export interface AfterTurnParams {
     gatewayId?: string;
     /** The message belongs to a heartbeat exchange. */
     isHeartbeat?: boolean;
-    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease; windows do not ask for it. */
     leaseToken?: string;
     /** Messages in order. */
     messages: Message[];
@@ -48,7 +48,7 @@ export interface AssembleParams {
     explain?: boolean;
     /** Which gateway speaks, where several share a session. */
     gatewayId?: string;
-    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease; windows do not ask for it. */
     leaseToken?: string;
     /** Messages in order. */
     messages?: Message[];
@@ -119,7 +119,7 @@ export interface BootstrapParams {
     expectedHead?: number;
     /** Which gateway speaks, where several share a session. */
     gatewayId?: string;
-    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease; windows do not ask for it. */
     leaseToken?: string;
     /** Messages in order. */
     messages?: Message[];
@@ -180,7 +180,7 @@ export interface CommitTurnParams {
     gatewayId?: string;
     /** The message belongs to a heartbeat exchange. */
     isHeartbeat?: boolean;
-    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease; windows do not ask for it. */
     leaseToken?: string;
     /** Messages in order. */
     messages: Message[];
@@ -228,7 +228,7 @@ export interface CompactParams {
     force?: boolean;
     /** Which gateway speaks, where several share a session. */
     gatewayId?: string;
-    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease; windows do not ask for it. */
     leaseToken?: string;
     /** Ask for a successor: a new host session id for what follows the compaction. The native runtime, which `legacy` uses, heeds it. */
     rotateSession?: boolean;
@@ -272,7 +272,7 @@ export interface ContextProjection {
 export interface EndedRequest {
     /** Which gateway speaks, where several share a session. */
     gatewayId?: string;
-    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease; windows do not ask for it. */
     leaseToken?: string;
     reason: "deleted" | "completed" | "swept" | "released";
     /** The host's transcript id under this key. */
@@ -369,7 +369,7 @@ export interface ForkRequest {
     expectedHead?: number;
     /** Which gateway speaks, where several share a session. */
     gatewayId?: string;
-    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease; windows do not ask for it. */
     leaseToken?: string;
     /** Where the fork begins; nothing may live there. */
     newSessionKey: string;
@@ -401,7 +401,7 @@ export interface IngestBatchParams {
     idempotencyKeys?: string[];
     /** The message belongs to a heartbeat exchange. */
     isHeartbeat?: boolean;
-    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease; windows do not ask for it. */
     leaseToken?: string;
     /** Messages in order. */
     messages: Message[];
@@ -429,7 +429,7 @@ export interface IngestParams {
     idempotencyKey?: string;
     /** The message belongs to a heartbeat exchange. */
     isHeartbeat?: boolean;
-    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease; windows do not ask for it. */
     leaseToken?: string;
     message: Message;
     /** The host's transcript id under this key. */
@@ -463,7 +463,7 @@ export interface LeaseEnd {
 export interface LeaseRequest {
     /** Which gateway speaks, where several share a session. */
     gatewayId?: string;
-    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease; windows do not ask for it. */
     leaseToken?: string;
     owner: string;
     /** The host's transcript id under this key. */
@@ -484,7 +484,7 @@ export interface Liveness {
 export interface MaintainParams {
     /** Which gateway speaks, where several share a session. */
     gatewayId?: string;
-    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease; windows do not ask for it. */
     leaseToken?: string;
     reason?: string;
     /** What engines read of the host's open record. */
@@ -524,7 +524,7 @@ export interface PrepareSubagentSpawnParams {
     contextMode?: string;
     /** Which gateway speaks, where several share a session. */
     gatewayId?: string;
-    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease; windows do not ask for it. */
     leaseToken?: string;
     /** The host's transcript id under this key. */
     sessionId?: string;
@@ -603,7 +603,7 @@ export interface ResetRequest {
     gatewayId?: string;
     /** The first seq that stays; absent, nothing does. */
     keepFromSeq?: number;
-    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease; windows do not ask for it. */
     leaseToken?: string;
     /** The host's transcript id after the reset; it becomes the session's. */
     nextSessionId?: string;
@@ -618,7 +618,7 @@ export interface RewindRequest {
     expectedHead?: number;
     /** Which gateway speaks, where several share a session. */
     gatewayId?: string;
-    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease; windows do not ask for it. */
     leaseToken?: string;
     /** The host's transcript id under this key. */
     sessionId?: string;
@@ -628,7 +628,7 @@ export interface RewindRequest {
 export interface RollbackRequest {
     /** Which gateway speaks, where several share a session. */
     gatewayId?: string;
-    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease; windows do not ask for it. */
     leaseToken?: string;
     /** The host's transcript id under this key. */
     sessionId?: string;
@@ -920,7 +920,7 @@ export interface TranscriptParams {
     expectedHead?: number;
     /** Which gateway speaks, where several share a session. */
     gatewayId?: string;
-    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease; windows do not ask for it. */
     leaseToken?: string;
     /** The host's lifecycle revision; it changes with every reset. */
     lifecycleRevision?: string;
@@ -954,7 +954,7 @@ export interface UndoRequest {
     expectedHead?: number;
     /** Which gateway speaks, where several share a session. */
     gatewayId?: string;
-    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease. */
+    /** The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease; windows do not ask for it. */
     leaseToken?: string;
     /** The host's transcript id under this key. */
     sessionId?: string;

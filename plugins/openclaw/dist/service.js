@@ -103,7 +103,7 @@ export class Service {
             const problem = asProblem(error);
             if (step.kind === "erase" && problem?.status === 403) {
                 // What cannot be erased is at least hidden, for all gateways.
-                this.log.error(`engined: ${key} is hidden, not erased: ${message(error)}. \`engined erase\` with a key of the scope admin erases it`);
+                this.log.error(`engined: ${key} is hidden, not erased: ${message(error)}. \`engined erase\` with another key erases it`);
                 this.pending.set(key, { kind: "reset", sessionId: step.sessionId, reason: "deleted" });
                 return this.settle(key, deadline, probe);
             }
