@@ -55,7 +55,9 @@ func TestTheConfiguredEngineServes(t *testing.T) {
 		if got := engined(t, "engines", "--json", "--url", n.url).ok(t); !strings.Contains(got.out, `"serving":"`+want+`"`) {
 			t.Errorf("slot %s: %s", setting, got.out)
 		}
-		engined(t, "doctor", "--url", n.url).ok(t)
+		if got := engined(t, "doctor", "--url", n.url); !strings.Contains(got.out, "✓ engines    "+want+" serves") {
+			t.Errorf("slot %s: %s", setting, got.out)
+		}
 	}
 }
 

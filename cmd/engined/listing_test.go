@@ -22,9 +22,9 @@ var answers = map[string]string{
 	"GET /v1/sessions": `{"sessions":[
 {"sessionKey":"agent:main","head":1234,"epoch":3,"tokens":98765,"debt":98765,"tokenBudget":128000,"updatedAt":"2026-01-02T11:58:00Z","new":"field"},
 {"sessionKey":"日本/語","head":2,"epoch":1,"tokens":12,"debt":0,"tokenBudget":0,"updatedAt":"2025-12-30T12:00:00Z"}],"next":null}`,
-	"GET /v1/sessions/agent:main": `{"sessionKey":"agent:main","head":1234,"hostHead":1233,"epoch":3,"tokens":98765,"debt":0,"tokenBudget":0,"createdAt":"2025-12-30T11:58:00.123456Z","updatedAt":"2026-01-02T11:58:00.654321Z","laterField":{"parent":null},` +
+	"GET /v1/sessions/agent:main": `{"sessionKey":"agent:main","head":1234,"hostHead":1233,"epoch":3,"tokens":98765,"debt":0,"tokenBudget":0,"createdAt":"2025-12-30T11:58:00.123456Z","updatedAt":"2026-01-02T11:58:00.654321Z","laterField":{"parent":null},"lineage":{"parent":{"sessionKey":"agent:main:main","kind":"fork","atSeq":40,"createdAt":"2026-01-02T11:58:00Z"},"children":[{"kind":"subagent","sessionKey":"agent:main:c1","contextMode":"isolated","atSeq":1200,"endReason":"completed"}]},` +
 		`"attempts":[{"epoch":2,"worker":"w1","outcome":"compacted","startedAt":"2026-01-02T11:57:00Z","endedAt":"2026-01-02T11:57:01.25Z"}]}`,
-	"GET /v1/sessions/agent:main/summaries": `{"summaries":[{"id":1230,"live":true,"level":1,"epoch":3,"tokens":700,"text":"## Goal\nShip it"}]}`,
+	"GET /v1/sessions/agent:main/summaries": `{"summaries":[{"id":1230,"summarizer":"extractive","degraded":true,"live":true,"level":1,"epoch":3,"tokens":700,"text":"## Goal\nShip it"}]}`,
 	"GET /v1/sessions/agent:main/events": `{"events":[
 {"seq":1,"type":"message.appended","sessionKey":"agent:main","epoch":1,"role":"user","tokens":8,"message":{ "role":"user","content":"Fix \u001b[1mthis\nplease" }},
 {"seq":2,"type":"message.appended","sessionKey":"agent:main","epoch":1,"role":"assistant","tokens":1500,"message":{"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"bash","arguments":{"command":"ls"}}]}},

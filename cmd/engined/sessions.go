@@ -78,7 +78,7 @@ func limitFlag(cmd *cobra.Command, most int, usage string) *int {
 type limit int
 
 func (l *limit) String() string { return strconv.Itoa(int(*l)) }
-func (l *limit) Type() string   { return "rows" }
+func (l *limit) Type() string   { return "int" }
 
 func (l *limit) Set(text string) error {
 	n, err := strconv.Atoi(text)

@@ -32,7 +32,7 @@ func someFiles(cmd *cobra.Command, args []string) error {
 }
 
 // numberNames say what a number is a number of, by flag.
-var numberNames = map[string]string{"budget": "a number of tokens", "as-of": "a seq", "after": "a seq", "epoch": "the number of an epoch"}
+var numberNames = map[string]string{"budget": "a number of tokens", "as-of": "a seq", "after": "a seq", "epoch": "the number of an epoch", "limit": "a number of rows, 0 or more"}
 
 // flagError says what is wrong with a flag in the words of who typed it.
 func flagError(_ *cobra.Command, err error) error {
