@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -130,7 +131,7 @@ func noticeOf(out []LeftOut, name func(int64) int64) string {
 	var ids []string
 	for _, lo := range out {
 		if lo.Kind == KindSummary {
-			ids = append(ids, fmt.Sprint(name(lo.Seq)))
+			ids = append(ids, strconv.FormatInt(name(lo.Seq), 10))
 		}
 	}
 	more := ""
@@ -174,8 +175,9 @@ func extract(text string, limit int, est func(string) int) string {
 				continue
 			}
 			more = true
-			l, cost := &lines[items[round]], 0
-			if cost = est(l.text) + 1; heads[i] >= 0 && !lines[heads[i]].selected {
+			l := &lines[items[round]]
+			cost := est(l.text) + 1
+			if heads[i] >= 0 && !lines[heads[i]].selected {
 				cost += est(lines[heads[i]].text) + 1
 			}
 			if used+cost > limit {
