@@ -1,19 +1,3 @@
--- name: LockSessions :exec
--- In the order of all who lock several sessions.
-SELECT pg_advisory_xact_lock(u.id)
-FROM (SELECT DISTINCT session_lock_id(@tenant_id::text, k) AS id FROM unnest(@session_keys::text[]) AS k ORDER BY 1) u;
-
--- name: ChildrenNaming :many
--- Sessions that still name an erased parent by its key.
-SELECT l.sid, ('erased:' || encode(t.key_hash, 'hex'))::text AS disguise
-FROM tombstones t
-JOIN lineage l ON l.tenant_id = t.tenant_id AND l.parent_sid = t.sid
-WHERE t.tenant_id = @tenant_id AND t.sid = @parent_sid AND l.parent_key <> 'erased:' || encode(t.key_hash, 'hex')
-ORDER BY l.sid LIMIT @max_rows::integer;
-
--- name: DisguiseParent :exec
-UPDATE lineage SET parent_key = @disguise WHERE tenant_id = @tenant_id AND sid = @sid;
-
 -- name: SessionErased :one
 SELECT session_erased(@tenant_id::text, @session_key::text, @host_session::text)::boolean;
 

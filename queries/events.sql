@@ -21,7 +21,9 @@ LEFT JOIN LATERAL (
 -- Sizes are told without fetching the bytes.
 SELECT p.seq, p.type, p.parent_seq, p.epoch, coalesce(p.gateway, '') AS gateway,
        coalesce(p.host_session_id, '') AS host_session_id, p.whole::bytea AS body,
-       p.recorded_at, p.reader_version, p.role, p.tokens, p.flags, p.links, p.offset_tokens
+       p.recorded_at, p.reader_version, p.role, p.tokens, p.flags, p.links, p.offset_tokens,
+       -- A summary that may be of what an erased ancestor said.
+       (p.type = 8 AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = p.tenant_id AND f.sid = p.sid))::boolean AS forgets
 FROM (
     SELECT e.*, coalesce(b.body, e.body) AS whole,
            sum(coalesce(octet_length(b.body), octet_length(e.body), 0)::bigint) OVER (
@@ -74,7 +76,8 @@ ORDER BY seq DESC LIMIT @max_rows::integer;
 -- are bounded as in EventsAfter.
 SELECT p.xid, p.position, s.session_key, p.sid, p.seq, p.type, p.parent_seq, p.epoch,
        coalesce(p.gateway, '') AS gateway, coalesce(p.host_session_id, '') AS host_session_id,
-       p.whole::bytea AS body, p.recorded_at, p.role, p.tokens, p.flags
+       p.whole::bytea AS body, p.recorded_at, p.role, p.tokens, p.flags,
+       (p.type = 8 AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = p.tenant_id AND f.sid = p.sid))::boolean AS forgets
 FROM (
     SELECT e.*, coalesce(b.body, e.body) AS whole,
            sum(coalesce(octet_length(b.body), octet_length(e.body), 0)::bigint) OVER (

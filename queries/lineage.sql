@@ -29,7 +29,9 @@ VALUES (@tenant_id, @sid, @parent_sid, @parent_key, @kind, @at_seq, nullif(@prep
 SELECT * FROM lineage WHERE tenant_id = @tenant_id AND sid = @sid;
 
 -- name: LineageByKey :one
-SELECT sqlc.embed(s), sqlc.embed(l) FROM sessions s
+SELECT sqlc.embed(s), sqlc.embed(l),
+       EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = s.tenant_id AND f.sid = s.sid)::boolean AS forgets
+FROM sessions s
 JOIN lineage l ON l.tenant_id = s.tenant_id AND l.sid = s.sid
 WHERE s.tenant_id = @tenant_id AND s.session_key = @session_key;
 
@@ -89,13 +91,3 @@ WHERE tenant_id = @tenant_id AND sid = @sid AND seq = @seq AND type <> 1;
 DELETE FROM bodies b
 WHERE b.tenant_id = @tenant_id AND b.sid = @sid
   AND NOT EXISTS (SELECT FROM events e WHERE e.tenant_id = b.tenant_id AND e.sid = b.sid AND e.body_ref = b.hash);
-
--- name: ChildrenKnowing :many
--- Children that still name their parent.
-SELECT l.sid, s.session_key FROM lineage l
-JOIN sessions s ON s.tenant_id = l.tenant_id AND s.sid = l.sid
-WHERE l.tenant_id = @tenant_id AND l.parent_sid = @parent_sid AND l.parent_key <> ''
-ORDER BY l.sid LIMIT @max_rows::integer;
-
--- name: ForgetParentKey :exec
-UPDATE lineage SET parent_key = '' WHERE tenant_id = @tenant_id AND sid = @sid;

@@ -201,6 +201,8 @@ FROM (
     CROSS JOIN LATERAL (
         SELECT x.sid, x.seq, x.part, x.doc, x.kind, x.role, x.flags, x.epoch, x.tokens, x.length, x.tool, x.speaker, x.at, x.body FROM search_parts x
         WHERE x.tenant_id = @tenant_id AND x.sid = u.sid AND x.seq = u.seq
+          -- No summary that may be of what an erased ancestor said.
+          AND NOT (x.kind = 4 AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = @tenant_id AND f.sid = x.sid))
           AND (@query::text = ''
                -- One part alone is what was found; its terms need not be read.
                OR NOT EXISTS (SELECT FROM search_parts y WHERE y.tenant_id = @tenant_id AND y.sid = u.sid AND y.seq = u.seq AND y.part = 1)
@@ -238,7 +240,8 @@ SELECT t.sid, t.seq, t.part, t.doc, t.kind, t.role, t.flags, t.epoch, t.tokens, 
 FROM (
     SELECT p.sid, p.seq, p.part, p.doc, p.kind, p.role, p.flags, p.epoch, p.tokens, p.length, p.tool, p.speaker, p.at, p.body, s.session_key,
            coalesce(search_fits(p.sid, p.seq, p.kind, p.role, p.tool, p.epoch, p.at, p.flags, @kinds::smallint[], @roles::smallint[], @tool::text, @epoch::bigint, @since::timestamptz, @until::timestamptz, @hidden::integer, @sids::uuid[], @paths::text[])
-           AND (@filler::text = '' OR strpos(p.body, @filler::text) > 0), false)::boolean AS fits
+           AND (@filler::text = '' OR strpos(p.body, @filler::text) > 0)
+           AND NOT (p.kind = 4 AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = @tenant_id AND f.sid = p.sid)), false)::boolean AS fits
     FROM (SELECT x.sid, x.seq, x.part, x.doc, x.kind, x.role, x.flags, x.epoch, x.tokens, x.length, x.tool, x.speaker, x.at, x.body FROM search_parts x
           WHERE x.tenant_id = @tenant_id AND x.doc < @before_doc::bigint AND x.doc <= @horizon::bigint
           ORDER BY x.doc DESC LIMIT @max_rows::integer) p

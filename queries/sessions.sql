@@ -1,8 +1,11 @@
 -- name: SessionByKey :one
-SELECT * FROM sessions WHERE tenant_id = @tenant_id AND session_key = @session_key;
+-- forgets: it has yet to forget an erased ancestor, before anybody reads on.
+SELECT sqlc.embed(s), EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = s.tenant_id AND f.sid = s.sid)::boolean AS forgets
+FROM sessions s WHERE s.tenant_id = @tenant_id AND s.session_key = @session_key;
 
 -- name: SessionBySID :one
-SELECT * FROM sessions WHERE tenant_id = @tenant_id AND sid = @sid;
+SELECT sqlc.embed(s), EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = s.tenant_id AND f.sid = s.sid)::boolean AS forgets
+FROM sessions s WHERE s.tenant_id = @tenant_id AND s.sid = @sid;
 
 -- name: ListSessions :many
 SELECT s.*, d.tokens AS debt_tokens FROM sessions s
@@ -19,7 +22,8 @@ ORDER BY as_of DESC LIMIT 1;
 
 -- name: SessionWithState :one
 -- A session and its newest epoch step, in one round trip.
-SELECT sqlc.embed(s), coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state
+SELECT sqlc.embed(s), coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state,
+       EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = s.tenant_id AND f.sid = s.sid)::boolean AS forgets
 FROM sessions s
 LEFT JOIN LATERAL (
     SELECT x.as_of, x.state FROM session_states x
@@ -72,7 +76,8 @@ SELECT sqlc.embed(s), coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.
        coalesce(n.seqs, '{}')::bigint[] AS seqs, coalesce(n.roles, '{}')::smallint[] AS roles,
        coalesce(n.tokens, '{}')::integer[] AS tokens, coalesce(n.flags, '{}')::integer[] AS flags,
        coalesce(n.links, '{}')::bytea[] AS links, coalesce(n.offsets, '{}')::bigint[] AS offsets,
-       coalesce(n.bodies, '{}')::bytea[] AS bodies
+       coalesce(n.bodies, '{}')::bytea[] AS bodies,
+       EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = s.tenant_id AND f.sid = s.sid)::boolean AS forgets
 FROM sessions s
 LEFT JOIN LATERAL (
     SELECT x.as_of, x.state FROM session_states x

@@ -2,7 +2,8 @@
 -- A session, its newest epoch step and one of its lanes, in one round trip.
 SELECT sqlc.embed(s), coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state,
        (l.sid IS NOT NULL)::boolean AS known, l.cursor,
-       coalesce(l.revision, '')::text AS revision, coalesce(l.position, ''::bytea)::bytea AS position
+       coalesce(l.revision, '')::text AS revision, coalesce(l.position, ''::bytea)::bytea AS position,
+       EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = s.tenant_id AND f.sid = s.sid)::boolean AS forgets
 FROM sessions s
 LEFT JOIN LATERAL (
     SELECT x.as_of, x.state FROM session_states x

@@ -38,6 +38,10 @@ func (w *windows) policy() string {
 	return policy
 }
 
+// windowTries bounds how often a window is begun anew because what it was read
+// from went meanwhile, with an ancestor.
+const windowTries = 3
+
 // windows projects sessions into windows and caches what cannot change.
 type windows struct {
 	cfg   Config
@@ -58,14 +62,22 @@ func (w *windows) assemble(ctx context.Context, p contextengine.AssembleParams) 
 	if p.AsOfSeq != nil && *p.AsOfSeq < 0 {
 		return none, nil, &contextengine.InvalidError{Field: "asOfSeq", Reason: "a seq, 0 or more"}
 	}
-	s, m, err := w.load(ctx, p)
-	if err == nil {
+	var err error
+	for range windowTries {
+		var s store.Session
+		var m *material
+		if s, m, err = w.load(ctx, p); err != nil {
+			break
+		}
 		var res contextengine.AssembleResult
 		var rec *store.Answer
 		if res, rec, err = w.project(ctx, p, s, m); err == nil {
 			return res, rec, nil
 		}
 		err = w.cfg.unlessErased(ctx, s, err)
+		if _, moved := errors.AsType[*contextengine.EpochConflictError](err); !moved {
+			break
+		}
 	}
 	if errors.Is(err, contextengine.ErrUnknownSession) {
 		w.cache.forget(p.Tenant, p.SessionKey)

@@ -56,7 +56,8 @@ func (l *Lossless) notErased(ctx context.Context, s contextengine.Session, read 
 }
 
 // unlessErased explains a failure by the session's end, where its rows went
-// while a call was reading them. Any other failure stays as it is.
+// while a call was reading them, or by that of an ancestor: an epoch conflict,
+// since the session has forgotten it by now. Any other failure stays as it is.
 func (c Config) unlessErased(ctx context.Context, s store.Session, err error) error {
 	if err == nil || ctx.Err() != nil || errors.Is(err, store.ErrUnavailable) {
 		return err
@@ -64,6 +65,9 @@ func (c Config) unlessErased(ctx context.Context, s store.Session, err error) er
 	now, look := c.Log.Session(ctx, s.Tenant, s.Key)
 	if errors.Is(look, contextengine.ErrUnknownSession) || look == nil && now.SID != s.SID {
 		return contextengine.ErrUnknownSession
+	}
+	if look == nil && now.Epoch != s.Epoch {
+		return &contextengine.EpochConflictError{Expected: s.Epoch, Epoch: now.Epoch}
 	}
 	return err
 }

@@ -3,11 +3,9 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/store/db"
@@ -20,9 +18,9 @@ const summaryPage = 200
 // DropAncestor makes a session forget what it inherited from an erased one: its
 // epoch steps, the inherited part leaves its path in every recorded state, and
 // the texts of its own summaries that were made of any of it are blanked, with
-// the drafts. It is for each of Inheritors, before or after the ancestor's own
-// rows go. Where nothing is inherited from that session it changes nothing and
-// answers with the session as it is.
+// the drafts. It may come before or after the ancestor's own rows go. Where
+// nothing is inherited from that session it changes nothing and answers with the
+// session as it is.
 func (s *Store) DropAncestor(ctx context.Context, tenant, key string, erased uuid.UUID) (Stepped, error) {
 	var out Stepped
 	err := s.within(ctx, tenant, func(q *db.Queries) error {
@@ -70,81 +68,6 @@ func (s *Store) dropAncestor(ctx context.Context, q *db.Queries, tenant, key str
 		Events: []NewEvent{{Type: events.AncestorErased, Body: body}}, State: next,
 		LeafSeq: cur.LeafSeq, LeafOffset: cur.LeafOffset, HoldOffset: cur.HoldOffset, PaysDebt: true,
 	})
-}
-
-// forgetAncestor makes all that descend from a buried session forget it. No fork
-// can be made of it any more, so what is listed is all there is; a sweep that goes
-// on where another broke off finds what is left.
-func (s *Store) forgetAncestor(ctx context.Context, tenant string, sid uuid.UUID) error {
-	heirs, err := s.Inheritors(ctx, tenant, sid)
-	if err != nil {
-		return err
-	}
-	for _, h := range heirs {
-		// One that is being erased itself has nothing left to forget.
-		if _, err := s.DropAncestor(ctx, tenant, h.Key, sid); err != nil && !isUnknown(err) {
-			return err
-		}
-	}
-	for {
-		children, err := s.of(tenant).ChildrenKnowing(ctx, db.ChildrenKnowingParams{TenantID: tenant, ParentSID: sid, MaxRows: eraseBatch})
-		if err != nil {
-			return readErr("lineage", err)
-		}
-		for _, c := range children {
-			if err := s.forgetParentKey(ctx, tenant, c.SessionKey, c.SID); err != nil {
-				return err
-			}
-		}
-		if len(children) < eraseBatch {
-			return nil
-		}
-	}
-}
-
-// forgetParentKey takes the parent's key, which may name a person, out of the
-// events that begin a child's log.
-func (s *Store) forgetParentKey(ctx context.Context, tenant, key string, sid uuid.UUID) error {
-	return errUnavailable(s.within(ctx, tenant, func(q *db.Queries) error {
-		if err := q.LockSession(ctx, db.LockSessionParams{TenantID: tenant, SessionKey: key}); err != nil {
-			return fmt.Errorf("lock: %w", err)
-		}
-		rewrite := func(t events.Type, body any, forget func()) error {
-			r, err := q.NewestOfType(ctx, db.NewestOfTypeParams{TenantID: tenant, SID: sid, Type: int16(t), Upto: 2})
-			if errors.Is(err, pgx.ErrNoRows) {
-				return nil
-			}
-			if err != nil {
-				return fmt.Errorf("events: %w", err)
-			}
-			open := s.opener(tenant, sid)
-			plain, err := open.event(ctx, r.Seq, r.Body)
-			if unreadable(err) {
-				return nil // for everybody
-			}
-			if err != nil {
-				return err
-			}
-			if err := json.Unmarshal(plain, body); err != nil {
-				return fmt.Errorf("event %d: %w", r.Seq, err)
-			}
-			forget()
-			raw, err := json.Marshal(body)
-			if err != nil {
-				return err
-			}
-			return s.rewriteEvent(ctx, q, open, r.Seq, raw, vault.IsSealed(r.Body))
-		}
-		var forked events.ForkedBody
-		if err := rewrite(events.Forked, &forked, func() { forked.ParentSessionKey = "" }); err != nil {
-			return err
-		}
-		var prepared events.SubagentPreparedBody
-		if err := rewrite(events.SubagentPrepared, &prepared, func() { prepared.ParentSessionKey = "" }); err != nil {
-			return err
-		}
-		return q.ForgetParentKey(ctx, db.ForgetParentKeyParams{TenantID: tenant, SID: sid})
-	}))
 }
 
 // forgetInStates takes an ancestor out of every recorded state.

@@ -56,7 +56,7 @@ func (s *Store) StepEpoch(
 		if err := q.LockSession(ctx, db.LockSessionParams{TenantID: tenant, SessionKey: key}); err != nil {
 			return fmt.Errorf("lock: %w", err)
 		}
-		r, err := q.SessionWithState(ctx, db.SessionWithStateParams{TenantID: tenant, SessionKey: key})
+		r, err := s.sessionWithState(ctx, q, tenant, key)
 		if err != nil {
 			return readErr("session", err)
 		}
@@ -138,10 +138,8 @@ func setRedo(ctx context.Context, q *db.Queries, cur Session, owes bool) error {
 }
 
 func (s *Store) payDebt(ctx context.Context, q *db.Queries, cur Session, step EpochStep) error {
-	live := step.State.LiveTokens(step.LeafOffset)
-	budget := cmp.Or(cur.TokenBudget, s.cfg.DefaultBudget)
-	// The same comparison as the append's.
-	if step.LeafOffset > step.HoldOffset && live*int64(step.State.FactorMilli) > budget*s.cfg.debtMilliOf(step.Model) {
+	if s.owesMore(cur, step) {
+		live := step.State.LiveTokens(step.LeafOffset)
 		err := q.CarryDebt(ctx, db.CarryDebtParams{
 			TenantID: cur.Tenant, SID: cur.SID, Epoch: step.State.Epoch, Tokens: live * int64(step.State.FactorMilli) / 1000,
 		})
@@ -151,6 +149,14 @@ func (s *Store) payDebt(ctx context.Context, q *db.Queries, cur Session, step Ep
 		return dropDrafts(ctx, q, cur.Tenant, cur.SID)
 	}
 	return endDebt(ctx, q, cur.Tenant, cur.SID)
+}
+
+// owesMore reports whether a session is over the threshold behind a step, by the
+// same comparison as the append's.
+func (s *Store) owesMore(cur Session, step EpochStep) bool {
+	budget := cmp.Or(cur.TokenBudget, s.cfg.DefaultBudget)
+	cost := step.State.LiveTokens(step.LeafOffset) * int64(step.State.FactorMilli)
+	return step.LeafOffset > step.HoldOffset && cost > budget*s.cfg.debtMilliOf(step.Model)
 }
 
 func endDebt(ctx context.Context, q *db.Queries, tenant string, sid uuid.UUID) error {

@@ -47,54 +47,28 @@ func (s *Store) Erase(ctx context.Context, tenant, key string) (Erasure, error) 
 var errNotDue = errors.New("the session is not due any more")
 
 // bury hides a session at once and for good: its row goes, a tombstone comes,
-// in one transaction under the session's lock. due, if any, has the last word.
+// and its heirs are told to forget it, in one transaction under the session's
+// lock. Forks take that lock too, so none is under way, and none comes any more.
+// due, if any, has the last word.
 func (s *Store) bury(ctx context.Context, tenant, key string, due func(*db.Queries, Session) (bool, error)) (Erasure, error) {
-	for try := 1; ; try++ {
-		e, err := s.buryOnce(ctx, tenant, key, due)
-		if errors.Is(err, errNewHeir) && try < buryTries {
-			continue
-		}
-		return e, err
-	}
-}
-
-// buryTries bounds how often a burial starts over because the session was
-// forked meanwhile.
-const buryTries = 20
-
-// errNewHeir: the session was forked before its lock was taken.
-var errNewHeir = errors.New("the session was forked meanwhile")
-
-func (s *Store) buryOnce(ctx context.Context, tenant, key string, due func(*db.Queries, Session) (bool, error)) (Erasure, error) {
-	before, err := s.Session(ctx, tenant, key)
-	if err != nil {
-		return Erasure{}, err
-	}
-	heirs, err := s.Inheritors(ctx, tenant, before.SID)
-	if err != nil {
-		return Erasure{}, err
-	}
-	keys := []string{key}
-	for _, h := range heirs {
-		keys = append(keys, h.Key)
-	}
 	var e Erasure
-	err = s.within(ctx, tenant, func(q *db.Queries) error {
-		// The locks first: every writer of events takes them, so none is under way.
-		if err := q.LockSessions(ctx, db.LockSessionsParams{TenantID: tenant, SessionKeys: keys}); err != nil {
+	err := s.within(ctx, tenant, func(q *db.Queries) error {
+		// The lock first: every writer of events takes it, so none is under way.
+		if err := q.LockSession(ctx, db.LockSessionParams{TenantID: tenant, SessionKey: key}); err != nil {
 			return fmt.Errorf("lock: %w", err)
 		}
-		row, err := q.SessionByKey(ctx, db.SessionByKeyParams{TenantID: tenant, SessionKey: key})
+		r, err := q.SessionByKey(ctx, db.SessionByKeyParams{TenantID: tenant, SessionKey: key})
 		if err != nil {
 			return readErr("session", err)
 		}
+		row := r.Session
 		if due != nil {
 			if ok, err := due(q, sessionOf(row)); err != nil || !ok {
 				return errors.Join(err, errNotDue)
 			}
 		}
-		if err := s.disinherit(ctx, q, tenant, row.SID, keys); err != nil {
-			return err
+		if _, err := q.OweForgetting(ctx, db.OweForgettingParams{TenantID: tenant, SID: row.SID}); err != nil {
+			return fmt.Errorf("heirs: %w", err)
 		}
 		if row.Sealed && s.cfg.Vault == nil {
 			return vault.ErrClosed // it could not destroy the key
@@ -190,9 +164,6 @@ func (s *Store) emptyGrave(ctx context.Context, tenant string, sid uuid.UUID, se
 	if err := s.destroyKey(ctx, tenant, sid, sealed); err != nil {
 		return nil, err
 	}
-	if err := s.forgetAncestor(ctx, tenant, sid); err != nil {
-		return nil, fmt.Errorf("forks: %w", err)
-	}
 	tables, err := s.everyone.SessionTables(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("tables: %w", errUnavailable(err))
@@ -208,11 +179,19 @@ func (s *Store) emptyGrave(ctx context.Context, tenant string, sid uuid.UUID, se
 			}
 		}
 	}
-	if err := s.disguiseParent(ctx, tenant, sid); err != nil {
-		return nil, err
+	// After the rows: one heir that cannot forget must not keep them.
+	forks := s.forgetAncestor(ctx, tenant, sid)
+	if forks != nil && ctx.Err() != nil {
+		return nil, forks
+	}
+	if err := s.disguiseChildren(ctx, tenant, sid); err != nil {
+		return nil, errors.Join(forks, err)
 	}
 	if err := s.of(tenant).DisguiseKey(ctx, db.DisguiseKeyParams{TenantID: tenant, SID: sid}); err != nil {
 		return nil, fmt.Errorf("key: %w", errUnavailable(err))
+	}
+	if forks != nil {
+		return nil, forks
 	}
 	raw, err := s.of(tenant).Emptied(ctx, db.EmptiedParams{TenantID: tenant, SID: sid})
 	if err != nil {
@@ -245,6 +224,7 @@ func decodeCounts(raw []byte) (map[string]int64, error) {
 func (s *Store) EraseMany(ctx context.Context, tenant, prefix string) ([]Erasure, error) {
 	const page = 200
 	var out []Erasure
+	var failed error
 	for after := ""; ; {
 		keys, err := s.of(tenant).KeysWithPrefix(ctx, db.KeysWithPrefixParams{TenantID: tenant, Prefix: prefix, After: after, MaxRows: page})
 		if err != nil {
@@ -257,7 +237,13 @@ func (s *Store) EraseMany(ctx context.Context, tenant, prefix string) ([]Erasure
 				continue // somebody else erased it
 			}
 			if err != nil {
-				return out, err
+				if ctx.Err() != nil || errors.Is(err, ErrUnavailable) {
+					return out, err
+				}
+				// One that cannot be erased keeps no other from it.
+				s.log.Warn("a session could not be erased", "tenant", tenant, "error", err)
+				failed = errors.Join(failed, err)
+				continue
 			}
 			out = append(out, e)
 		}
@@ -268,11 +254,12 @@ func (s *Store) EraseMany(ctx context.Context, tenant, prefix string) ([]Erasure
 	for i := range out {
 		out[i] = s.empty(ctx, tenant, out[i])
 	}
-	return out, nil
+	return out, failed
 }
 
 // SweepErased finishes erasures that were broken off, and looks once more at
-// finished ones. It answers how many it looked at.
+// finished ones. It answers how many it looked at. One that cannot be finished is
+// logged and comes again in a minute; it keeps no other from being finished.
 func (s *Store) SweepErased(ctx context.Context, limit int) (int, error) {
 	due, err := s.everyone.DueGraves(ctx, db.DueGravesParams{MaxRows: int32(limit)})
 	if err != nil {
@@ -280,7 +267,10 @@ func (s *Store) SweepErased(ctx context.Context, limit int) (int, error) {
 	}
 	for _, g := range due {
 		if _, err := s.emptyGrave(ctx, g.TenantID, g.SID, g.Sealed); err != nil {
-			return 0, err
+			if ctx.Err() != nil || errors.Is(err, ErrUnavailable) {
+				return 0, err
+			}
+			s.log.Error("an erased session cannot be emptied; a later sweep tries again", "tenant", g.TenantID, "sid", g.SID, "error", err)
 		}
 	}
 	return len(due), nil

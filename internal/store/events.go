@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -84,6 +85,13 @@ func (s *Store) EventsWithin(ctx context.Context, tenant string, sid uuid.UUID, 
 	})
 	if err != nil {
 		return nil, readErr("events", err)
+	}
+	if slices.ContainsFunc(rows, func(r db.EventsAfterRow) bool { return r.Forgets }) {
+		// Reading the session has it forget.
+		if _, err := s.SessionBySID(ctx, tenant, sid); err != nil && !isUnknown(err) {
+			return nil, err
+		}
+		return s.EventsWithin(ctx, tenant, sid, after, limit, maxBytes)
 	}
 	out := make([]events.Event, len(rows))
 	open := s.opener(tenant, sid)

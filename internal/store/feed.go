@@ -60,6 +60,18 @@ func (s *Store) feed(ctx context.Context, tenant string, after Cursor, limit int
 	if err != nil {
 		return nil, readErr("feed", err)
 	}
+	again := false
+	for _, r := range rows {
+		if r.Forgets {
+			again = true
+			if err := s.forget(ctx, tenant, r.SessionKey, r.SID); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if again {
+		return s.FeedWithin(ctx, tenant, after, limit, maxBytes)
+	}
 	out := make([]FeedEvent, len(rows))
 	openers := map[uuid.UUID]*opener{}
 	for i, r := range rows {

@@ -77,7 +77,13 @@ func (s *Store) Children(ctx context.Context, tenant string, sid uuid.UUID, limi
 
 // ChildByKey finds a session that descends from another, and its row.
 func (s *Store) ChildByKey(ctx context.Context, tenant, key string) (Session, Descent, error) {
-	return childByKey(ctx, s.of(tenant), tenant, key)
+	r, err := settled(ctx, s, func() (db.LineageByKeyRow, error) {
+		return s.of(tenant).LineageByKey(ctx, db.LineageByKeyParams{TenantID: tenant, SessionKey: key})
+	}, func(r db.LineageByKeyRow) (db.Session, bool) { return r.Session, r.Forgets })
+	if err != nil {
+		return Session{}, Descent{}, readErr("lineage", err)
+	}
+	return sessionOf(r.Session), descentOf(key, r.Lineage), nil
 }
 
 func childByKey(ctx context.Context, q *db.Queries, tenant, key string) (Session, Descent, error) {
@@ -97,14 +103,9 @@ type Inheritor struct {
 }
 
 // Inheritors are all sessions that inherit from one, through however many
-// forks, parents before children. Whoever erases the session holds its lock
-// while asking: a fork takes the locks of all its ancestors.
+// forks, parents before children.
 func (s *Store) Inheritors(ctx context.Context, tenant string, sid uuid.UUID) ([]Inheritor, error) {
-	return inheritors(ctx, s.of(tenant), tenant, sid)
-}
-
-func inheritors(ctx context.Context, q *db.Queries, tenant string, sid uuid.UUID) ([]Inheritor, error) {
-	rows, err := q.InheritorsOf(ctx, db.InheritorsOfParams{TenantID: tenant, SID: sid})
+	rows, err := s.of(tenant).InheritorsOf(ctx, db.InheritorsOfParams{TenantID: tenant, SID: sid})
 	if err != nil {
 		return nil, readErr("lineage", err)
 	}

@@ -56,20 +56,24 @@ func deref(s *string) string {
 
 // Session reads a session by its key.
 func (s *Store) Session(ctx context.Context, tenant, key string) (Session, error) {
-	r, err := s.of(tenant).SessionByKey(ctx, db.SessionByKeyParams{TenantID: tenant, SessionKey: key})
+	r, err := settled(ctx, s, func() (db.SessionByKeyRow, error) {
+		return s.of(tenant).SessionByKey(ctx, db.SessionByKeyParams{TenantID: tenant, SessionKey: key})
+	}, func(r db.SessionByKeyRow) (db.Session, bool) { return r.Session, r.Forgets })
 	if err != nil {
 		return Session{}, readErr("session", err)
 	}
-	return sessionOf(r), nil
+	return sessionOf(r.Session), nil
 }
 
 // SessionBySID reads a session by our id of it.
 func (s *Store) SessionBySID(ctx context.Context, tenant string, sid uuid.UUID) (Session, error) {
-	r, err := s.of(tenant).SessionBySID(ctx, db.SessionBySIDParams{TenantID: tenant, SID: sid})
+	r, err := settled(ctx, s, func() (db.SessionBySIDRow, error) {
+		return s.of(tenant).SessionBySID(ctx, db.SessionBySIDParams{TenantID: tenant, SID: sid})
+	}, func(r db.SessionBySIDRow) (db.Session, bool) { return r.Session, r.Forgets })
 	if err != nil {
 		return Session{}, readErr("session", err)
 	}
-	return sessionOf(r), nil
+	return sessionOf(r.Session), nil
 }
 
 // SessionListing is a session and what it owes.
@@ -113,9 +117,11 @@ type View struct {
 // View reads a session, its state and up to limit messages after cachedHead,
 // if the session still is the cached one.
 func (s *Store) View(ctx context.Context, tenant, key string, cached uuid.UUID, cachedHead int64, limit int) (View, error) {
-	r, err := s.of(tenant).SessionView(ctx, db.SessionViewParams{
-		TenantID: tenant, SessionKey: key, CachedSID: cached, CachedHead: cachedHead, MaxRows: int32(limit),
-	})
+	r, err := settled(ctx, s, func() (db.SessionViewRow, error) {
+		return s.of(tenant).SessionView(ctx, db.SessionViewParams{
+			TenantID: tenant, SessionKey: key, CachedSID: cached, CachedHead: cachedHead, MaxRows: int32(limit),
+		})
+	}, func(r db.SessionViewRow) (db.Session, bool) { return r.Session, r.Forgets })
 	if err != nil {
 		return View{}, readErr("session", err)
 	}

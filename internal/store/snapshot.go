@@ -66,7 +66,7 @@ func (v *Snapshot) Session(ctx context.Context) (Session, error) {
 	if err != nil {
 		return Session{}, readErr("session", err)
 	}
-	return sessionOf(r), nil
+	return sessionOf(r.Session), nil
 }
 
 // RecordedState is a state and the seq of the step that it holds from.

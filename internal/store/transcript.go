@@ -156,6 +156,12 @@ func (t *LaneTx) read(ctx context.Context) error {
 	if err != nil {
 		return readErr("lane", err)
 	}
+	if r.Forgets {
+		if err := t.store.forgetLocked(ctx, t.q, t.tenant, t.key, r.Session.SID); err != nil {
+			return err
+		}
+		return t.read(ctx)
+	}
 	t.Session, t.Exists, t.Known = sessionOf(r.Session), true, r.Known
 	t.Lane.Cursor, t.Lane.Revision = r.Cursor, r.Revision
 	if t.Session.Sealed && t.store.cfg.Vault == nil {

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/engined/engined/internal/store"
@@ -60,6 +61,9 @@ func (r *retention) once(ctx context.Context) (more bool, err error) {
 	}
 	for _, x := range found {
 		e, ok, err := r.cfg.Eraser.EraseExpired(ctx, r.cfg.Retention, x)
+		if r.cfg.passOver(ctx, x, err) {
+			continue
+		}
 		if err != nil {
 			return false, err
 		}
@@ -73,4 +77,14 @@ func (r *retention) once(ctx context.Context) (more bool, err error) {
 		r.at = store.RetentionCursor{}
 	}
 	return more, nil
+}
+
+// passOver tells that a session could not be erased for a reason of its own: the
+// walk goes on without it and comes to it again with the next one.
+func (c Config) passOver(ctx context.Context, x store.Expired, err error) bool {
+	if err == nil || ctx.Err() != nil || errors.Is(err, store.ErrUnavailable) {
+		return false
+	}
+	c.Logger.Error("retention could not erase a session", "tenant", x.Tenant, "sid", x.SID, "error", err)
+	return true
 }

@@ -62,6 +62,9 @@ func (k *keeping) shrink(ctx context.Context, o store.Oversize) (cut bool, err e
 				return true, nil
 			}
 			e, ok, err := k.cfg.Eraser.EraseOversize(ctx, k.cfg.Keeping, o, x)
+			if k.cfg.passOver(ctx, x.Expired, err) {
+				continue
+			}
 			if err != nil {
 				return false, err
 			}

@@ -44,52 +44,6 @@ func (q *Queries) Bury(ctx context.Context, arg BuryParams) (time.Time, error) {
 	return erased_at, err
 }
 
-const childrenNaming = `-- name: ChildrenNaming :many
-SELECT l.sid, ('erased:' || encode(t.key_hash, 'hex'))::text AS disguise
-FROM tombstones t
-JOIN lineage l ON l.tenant_id = t.tenant_id AND l.parent_sid = t.sid
-WHERE t.tenant_id = $1 AND t.sid = $2 AND l.parent_key <> 'erased:' || encode(t.key_hash, 'hex')
-ORDER BY l.sid LIMIT $3::integer
-`
-
-type ChildrenNamingParams struct {
-	TenantID  string
-	ParentSID uuid.UUID
-	MaxRows   int32
-}
-
-type ChildrenNamingRow struct {
-	SID      uuid.UUID
-	Disguise string
-}
-
-// Sessions that still name an erased parent by its key.
-//
-//	SELECT l.sid, ('erased:' || encode(t.key_hash, 'hex'))::text AS disguise
-//	FROM tombstones t
-//	JOIN lineage l ON l.tenant_id = t.tenant_id AND l.parent_sid = t.sid
-//	WHERE t.tenant_id = $1 AND t.sid = $2 AND l.parent_key <> 'erased:' || encode(t.key_hash, 'hex')
-//	ORDER BY l.sid LIMIT $3::integer
-func (q *Queries) ChildrenNaming(ctx context.Context, arg ChildrenNamingParams) ([]ChildrenNamingRow, error) {
-	rows, err := q.db.Query(ctx, childrenNaming, arg.TenantID, arg.ParentSID, arg.MaxRows)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []ChildrenNamingRow{}
-	for rows.Next() {
-		var i ChildrenNamingRow
-		if err := rows.Scan(&i.SID, &i.Disguise); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const deleteSession = `-- name: DeleteSession :exec
 DELETE FROM sessions WHERE tenant_id = $1 AND sid = $2
 `
@@ -121,24 +75,6 @@ type DisguiseKeyParams struct {
 //	SELECT disguise_key($1::text, $2::uuid)
 func (q *Queries) DisguiseKey(ctx context.Context, arg DisguiseKeyParams) error {
 	_, err := q.db.Exec(ctx, disguiseKey, arg.TenantID, arg.SID)
-	return err
-}
-
-const disguiseParent = `-- name: DisguiseParent :exec
-UPDATE lineage SET parent_key = $1 WHERE tenant_id = $2 AND sid = $3
-`
-
-type DisguiseParentParams struct {
-	Disguise string
-	TenantID string
-	SID      uuid.UUID
-}
-
-// DisguiseParent
-//
-//	UPDATE lineage SET parent_key = $1 WHERE tenant_id = $2 AND sid = $3
-func (q *Queries) DisguiseParent(ctx context.Context, arg DisguiseParentParams) error {
-	_, err := q.db.Exec(ctx, disguiseParent, arg.Disguise, arg.TenantID, arg.SID)
 	return err
 }
 
@@ -413,25 +349,6 @@ func (q *Queries) KnownHostSessions(ctx context.Context, arg KnownHostSessionsPa
 		return nil, err
 	}
 	return items, nil
-}
-
-const lockSessions = `-- name: LockSessions :exec
-SELECT pg_advisory_xact_lock(u.id)
-FROM (SELECT DISTINCT session_lock_id($1::text, k) AS id FROM unnest($2::text[]) AS k ORDER BY 1) u
-`
-
-type LockSessionsParams struct {
-	TenantID    string
-	SessionKeys []string
-}
-
-// In the order of all who lock several sessions.
-//
-//	SELECT pg_advisory_xact_lock(u.id)
-//	FROM (SELECT DISTINCT session_lock_id($1::text, k) AS id FROM unnest($2::text[]) AS k ORDER BY 1) u
-func (q *Queries) LockSessions(ctx context.Context, arg LockSessionsParams) error {
-	_, err := q.db.Exec(ctx, lockSessions, arg.TenantID, arg.SessionKeys)
-	return err
 }
 
 const sessionErased = `-- name: SessionErased :one

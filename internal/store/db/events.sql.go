@@ -122,7 +122,9 @@ func (q *Queries) CountOthers(ctx context.Context, arg CountOthersParams) (int64
 const eventsAfter = `-- name: EventsAfter :many
 SELECT p.seq, p.type, p.parent_seq, p.epoch, coalesce(p.gateway, '') AS gateway,
        coalesce(p.host_session_id, '') AS host_session_id, p.whole::bytea AS body,
-       p.recorded_at, p.reader_version, p.role, p.tokens, p.flags, p.links, p.offset_tokens
+       p.recorded_at, p.reader_version, p.role, p.tokens, p.flags, p.links, p.offset_tokens,
+       -- A summary that may be of what an erased ancestor said.
+       (p.type = 8 AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = p.tenant_id AND f.sid = p.sid))::boolean AS forgets
 FROM (
     SELECT e.tenant_id, e.sid, e.seq, e.position, e.xid, e.type, e.parent_seq, e.epoch, e.gateway, e.host_session_id, e.payload_hash, e.body, e.body_ref, e.recorded_at, e.reader_version, e.role, e.tokens, e.flags, e.links, e.offset_tokens, coalesce(b.body, e.body) AS whole,
            sum(coalesce(octet_length(b.body), octet_length(e.body), 0)::bigint) OVER (
@@ -164,6 +166,7 @@ type EventsAfterRow struct {
 	Flags         int32
 	Links         []byte
 	OffsetTokens  int64
+	Forgets       bool
 }
 
 // The first row always, then more while those before it hold less than max_bytes.
@@ -171,7 +174,9 @@ type EventsAfterRow struct {
 //
 //	SELECT p.seq, p.type, p.parent_seq, p.epoch, coalesce(p.gateway, '') AS gateway,
 //	       coalesce(p.host_session_id, '') AS host_session_id, p.whole::bytea AS body,
-//	       p.recorded_at, p.reader_version, p.role, p.tokens, p.flags, p.links, p.offset_tokens
+//	       p.recorded_at, p.reader_version, p.role, p.tokens, p.flags, p.links, p.offset_tokens,
+//	       -- A summary that may be of what an erased ancestor said.
+//	       (p.type = 8 AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = p.tenant_id AND f.sid = p.sid))::boolean AS forgets
 //	FROM (
 //	    SELECT e.tenant_id, e.sid, e.seq, e.position, e.xid, e.type, e.parent_seq, e.epoch, e.gateway, e.host_session_id, e.payload_hash, e.body, e.body_ref, e.recorded_at, e.reader_version, e.role, e.tokens, e.flags, e.links, e.offset_tokens, coalesce(b.body, e.body) AS whole,
 //	           sum(coalesce(octet_length(b.body), octet_length(e.body), 0)::bigint) OVER (
@@ -218,6 +223,7 @@ func (q *Queries) EventsAfter(ctx context.Context, arg EventsAfterParams) ([]Eve
 			&i.Flags,
 			&i.Links,
 			&i.OffsetTokens,
+			&i.Forgets,
 		); err != nil {
 			return nil, err
 		}
@@ -368,7 +374,8 @@ func (q *Queries) FactsBefore(ctx context.Context, arg FactsBeforeParams) ([]Fac
 const feedAfter = `-- name: FeedAfter :many
 SELECT p.xid, p.position, s.session_key, p.sid, p.seq, p.type, p.parent_seq, p.epoch,
        coalesce(p.gateway, '') AS gateway, coalesce(p.host_session_id, '') AS host_session_id,
-       p.whole::bytea AS body, p.recorded_at, p.role, p.tokens, p.flags
+       p.whole::bytea AS body, p.recorded_at, p.role, p.tokens, p.flags,
+       (p.type = 8 AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = p.tenant_id AND f.sid = p.sid))::boolean AS forgets
 FROM (
     SELECT e.tenant_id, e.sid, e.seq, e.position, e.xid, e.type, e.parent_seq, e.epoch, e.gateway, e.host_session_id, e.payload_hash, e.body, e.body_ref, e.recorded_at, e.reader_version, e.role, e.tokens, e.flags, e.links, e.offset_tokens, coalesce(b.body, e.body) AS whole,
            sum(coalesce(octet_length(b.body), octet_length(e.body), 0)::bigint) OVER (
@@ -413,6 +420,7 @@ type FeedAfterRow struct {
 	Role          int16
 	Tokens        int32
 	Flags         int32
+	Forgets       bool
 }
 
 // The gap-safe order: only transactions that every reader already sees. Bytes
@@ -420,7 +428,8 @@ type FeedAfterRow struct {
 //
 //	SELECT p.xid, p.position, s.session_key, p.sid, p.seq, p.type, p.parent_seq, p.epoch,
 //	       coalesce(p.gateway, '') AS gateway, coalesce(p.host_session_id, '') AS host_session_id,
-//	       p.whole::bytea AS body, p.recorded_at, p.role, p.tokens, p.flags
+//	       p.whole::bytea AS body, p.recorded_at, p.role, p.tokens, p.flags,
+//	       (p.type = 8 AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = p.tenant_id AND f.sid = p.sid))::boolean AS forgets
 //	FROM (
 //	    SELECT e.tenant_id, e.sid, e.seq, e.position, e.xid, e.type, e.parent_seq, e.epoch, e.gateway, e.host_session_id, e.payload_hash, e.body, e.body_ref, e.recorded_at, e.reader_version, e.role, e.tokens, e.flags, e.links, e.offset_tokens, coalesce(b.body, e.body) AS whole,
 //	           sum(coalesce(octet_length(b.body), octet_length(e.body), 0)::bigint) OVER (
@@ -470,6 +479,7 @@ func (q *Queries) FeedAfter(ctx context.Context, arg FeedAfterParams) ([]FeedAft
 			&i.Role,
 			&i.Tokens,
 			&i.Flags,
+			&i.Forgets,
 		); err != nil {
 			return nil, err
 		}

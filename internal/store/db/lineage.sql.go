@@ -47,50 +47,6 @@ func (q *Queries) AddLineage(ctx context.Context, arg AddLineageParams) error {
 	return err
 }
 
-const childrenKnowing = `-- name: ChildrenKnowing :many
-SELECT l.sid, s.session_key FROM lineage l
-JOIN sessions s ON s.tenant_id = l.tenant_id AND s.sid = l.sid
-WHERE l.tenant_id = $1 AND l.parent_sid = $2 AND l.parent_key <> ''
-ORDER BY l.sid LIMIT $3::integer
-`
-
-type ChildrenKnowingParams struct {
-	TenantID  string
-	ParentSID uuid.UUID
-	MaxRows   int32
-}
-
-type ChildrenKnowingRow struct {
-	SID        uuid.UUID
-	SessionKey string
-}
-
-// Children that still name their parent.
-//
-//	SELECT l.sid, s.session_key FROM lineage l
-//	JOIN sessions s ON s.tenant_id = l.tenant_id AND s.sid = l.sid
-//	WHERE l.tenant_id = $1 AND l.parent_sid = $2 AND l.parent_key <> ''
-//	ORDER BY l.sid LIMIT $3::integer
-func (q *Queries) ChildrenKnowing(ctx context.Context, arg ChildrenKnowingParams) ([]ChildrenKnowingRow, error) {
-	rows, err := q.db.Query(ctx, childrenKnowing, arg.TenantID, arg.ParentSID, arg.MaxRows)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []ChildrenKnowingRow{}
-	for rows.Next() {
-		var i ChildrenKnowingRow
-		if err := rows.Scan(&i.SID, &i.SessionKey); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const childrenOf = `-- name: ChildrenOf :many
 SELECT l.tenant_id, l.sid, l.parent_sid, l.parent_key, l.kind, l.at_seq, l.preparation_id, l.expires_at, l.end_reason, l.ended_at, l.created_at, s.session_key FROM lineage l
 JOIN sessions s ON s.tenant_id = l.tenant_id AND s.sid = l.sid
@@ -251,23 +207,6 @@ func (q *Queries) ExpiredChildren(ctx context.Context, arg ExpiredChildrenParams
 	return items, nil
 }
 
-const forgetParentKey = `-- name: ForgetParentKey :exec
-UPDATE lineage SET parent_key = '' WHERE tenant_id = $1 AND sid = $2
-`
-
-type ForgetParentKeyParams struct {
-	TenantID string
-	SID      uuid.UUID
-}
-
-// ForgetParentKey
-//
-//	UPDATE lineage SET parent_key = '' WHERE tenant_id = $1 AND sid = $2
-func (q *Queries) ForgetParentKey(ctx context.Context, arg ForgetParentKeyParams) error {
-	_, err := q.db.Exec(ctx, forgetParentKey, arg.TenantID, arg.SID)
-	return err
-}
-
 const forgetSession = `-- name: ForgetSession :exec
 SELECT forget_session($1::text, $2::uuid)
 `
@@ -380,7 +319,9 @@ func (q *Queries) KeepChild(ctx context.Context, arg KeepChildParams) error {
 }
 
 const lineageByKey = `-- name: LineageByKey :one
-SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, l.tenant_id, l.sid, l.parent_sid, l.parent_key, l.kind, l.at_seq, l.preparation_id, l.expires_at, l.end_reason, l.ended_at, l.created_at FROM sessions s
+SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, l.tenant_id, l.sid, l.parent_sid, l.parent_key, l.kind, l.at_seq, l.preparation_id, l.expires_at, l.end_reason, l.ended_at, l.created_at,
+       EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = s.tenant_id AND f.sid = s.sid)::boolean AS forgets
+FROM sessions s
 JOIN lineage l ON l.tenant_id = s.tenant_id AND l.sid = s.sid
 WHERE s.tenant_id = $1 AND s.session_key = $2
 `
@@ -393,11 +334,14 @@ type LineageByKeyParams struct {
 type LineageByKeyRow struct {
 	Session Session
 	Lineage Lineage
+	Forgets bool
 }
 
 // LineageByKey
 //
-//	SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, l.tenant_id, l.sid, l.parent_sid, l.parent_key, l.kind, l.at_seq, l.preparation_id, l.expires_at, l.end_reason, l.ended_at, l.created_at FROM sessions s
+//	SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, l.tenant_id, l.sid, l.parent_sid, l.parent_key, l.kind, l.at_seq, l.preparation_id, l.expires_at, l.end_reason, l.ended_at, l.created_at,
+//	       EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = s.tenant_id AND f.sid = s.sid)::boolean AS forgets
+//	FROM sessions s
 //	JOIN lineage l ON l.tenant_id = s.tenant_id AND l.sid = s.sid
 //	WHERE s.tenant_id = $1 AND s.session_key = $2
 func (q *Queries) LineageByKey(ctx context.Context, arg LineageByKeyParams) (LineageByKeyRow, error) {
@@ -433,6 +377,7 @@ func (q *Queries) LineageByKey(ctx context.Context, arg LineageByKeyParams) (Lin
 		&i.Lineage.EndReason,
 		&i.Lineage.EndedAt,
 		&i.Lineage.CreatedAt,
+		&i.Forgets,
 	)
 	return i, err
 }

@@ -915,7 +915,8 @@ SELECT t.sid, t.seq, t.part, t.doc, t.kind, t.role, t.flags, t.epoch, t.tokens, 
 FROM (
     SELECT p.sid, p.seq, p.part, p.doc, p.kind, p.role, p.flags, p.epoch, p.tokens, p.length, p.tool, p.speaker, p.at, p.body, s.session_key,
            coalesce(search_fits(p.sid, p.seq, p.kind, p.role, p.tool, p.epoch, p.at, p.flags, $1::smallint[], $2::smallint[], $3::text, $4::bigint, $5::timestamptz, $6::timestamptz, $7::integer, $8::uuid[], $9::text[])
-           AND ($10::text = '' OR strpos(p.body, $10::text) > 0), false)::boolean AS fits
+           AND ($10::text = '' OR strpos(p.body, $10::text) > 0)
+           AND NOT (p.kind = 4 AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = $11 AND f.sid = p.sid)), false)::boolean AS fits
     FROM (SELECT x.sid, x.seq, x.part, x.doc, x.kind, x.role, x.flags, x.epoch, x.tokens, x.length, x.tool, x.speaker, x.at, x.body FROM search_parts x
           WHERE x.tenant_id = $11 AND x.doc < $12::bigint AND x.doc <= $13::bigint
           ORDER BY x.doc DESC LIMIT $14::integer) p
@@ -968,7 +969,8 @@ type SearchScanRow struct {
 //	FROM (
 //	    SELECT p.sid, p.seq, p.part, p.doc, p.kind, p.role, p.flags, p.epoch, p.tokens, p.length, p.tool, p.speaker, p.at, p.body, s.session_key,
 //	           coalesce(search_fits(p.sid, p.seq, p.kind, p.role, p.tool, p.epoch, p.at, p.flags, $1::smallint[], $2::smallint[], $3::text, $4::bigint, $5::timestamptz, $6::timestamptz, $7::integer, $8::uuid[], $9::text[])
-//	           AND ($10::text = '' OR strpos(p.body, $10::text) > 0), false)::boolean AS fits
+//	           AND ($10::text = '' OR strpos(p.body, $10::text) > 0)
+//	           AND NOT (p.kind = 4 AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = $11 AND f.sid = p.sid)), false)::boolean AS fits
 //	    FROM (SELECT x.sid, x.seq, x.part, x.doc, x.kind, x.role, x.flags, x.epoch, x.tokens, x.length, x.tool, x.speaker, x.at, x.body FROM search_parts x
 //	          WHERE x.tenant_id = $11 AND x.doc < $12::bigint AND x.doc <= $13::bigint
 //	          ORDER BY x.doc DESC LIMIT $14::integer) p
@@ -1252,6 +1254,8 @@ FROM (
     CROSS JOIN LATERAL (
         SELECT x.sid, x.seq, x.part, x.doc, x.kind, x.role, x.flags, x.epoch, x.tokens, x.length, x.tool, x.speaker, x.at, x.body FROM search_parts x
         WHERE x.tenant_id = $3 AND x.sid = u.sid AND x.seq = u.seq
+          -- No summary that may be of what an erased ancestor said.
+          AND NOT (x.kind = 4 AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = $3 AND f.sid = x.sid))
           AND ($4::text = ''
                -- One part alone is what was found; its terms need not be read.
                OR NOT EXISTS (SELECT FROM search_parts y WHERE y.tenant_id = $3 AND y.sid = u.sid AND y.seq = u.seq AND y.part = 1)
@@ -1309,6 +1313,8 @@ type SearchTextsRow struct {
 //	    CROSS JOIN LATERAL (
 //	        SELECT x.sid, x.seq, x.part, x.doc, x.kind, x.role, x.flags, x.epoch, x.tokens, x.length, x.tool, x.speaker, x.at, x.body FROM search_parts x
 //	        WHERE x.tenant_id = $3 AND x.sid = u.sid AND x.seq = u.seq
+//	          -- No summary that may be of what an erased ancestor said.
+//	          AND NOT (x.kind = 4 AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = $3 AND f.sid = x.sid))
 //	          AND ($4::text = ''
 //	               -- One part alone is what was found; its terms need not be read.
 //	               OR NOT EXISTS (SELECT FROM search_parts y WHERE y.tenant_id = $3 AND y.sid = u.sid AND y.seq = u.seq AND y.part = 1)

@@ -183,7 +183,8 @@ func (q *Queries) PutState(ctx context.Context, arg PutStateParams) error {
 }
 
 const sessionByKey = `-- name: SessionByKey :one
-SELECT tenant_id, sid, session_key, head, host_head, epoch, leaf_seq, leaf_offset, base_offset, hold_offset, factor_milli, token_budget, dialect, gateway, host_session_id, created_at, updated_at, sealed FROM sessions WHERE tenant_id = $1 AND session_key = $2
+SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = s.tenant_id AND f.sid = s.sid)::boolean AS forgets
+FROM sessions s WHERE s.tenant_id = $1 AND s.session_key = $2
 `
 
 type SessionByKeyParams struct {
@@ -191,37 +192,45 @@ type SessionByKeyParams struct {
 	SessionKey string
 }
 
-// SessionByKey
+type SessionByKeyRow struct {
+	Session Session
+	Forgets bool
+}
+
+// forgets: it has yet to forget an erased ancestor, before anybody reads on.
 //
-//	SELECT tenant_id, sid, session_key, head, host_head, epoch, leaf_seq, leaf_offset, base_offset, hold_offset, factor_milli, token_budget, dialect, gateway, host_session_id, created_at, updated_at, sealed FROM sessions WHERE tenant_id = $1 AND session_key = $2
-func (q *Queries) SessionByKey(ctx context.Context, arg SessionByKeyParams) (Session, error) {
+//	SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = s.tenant_id AND f.sid = s.sid)::boolean AS forgets
+//	FROM sessions s WHERE s.tenant_id = $1 AND s.session_key = $2
+func (q *Queries) SessionByKey(ctx context.Context, arg SessionByKeyParams) (SessionByKeyRow, error) {
 	row := q.db.QueryRow(ctx, sessionByKey, arg.TenantID, arg.SessionKey)
-	var i Session
+	var i SessionByKeyRow
 	err := row.Scan(
-		&i.TenantID,
-		&i.SID,
-		&i.SessionKey,
-		&i.Head,
-		&i.HostHead,
-		&i.Epoch,
-		&i.LeafSeq,
-		&i.LeafOffset,
-		&i.BaseOffset,
-		&i.HoldOffset,
-		&i.FactorMilli,
-		&i.TokenBudget,
-		&i.Dialect,
-		&i.Gateway,
-		&i.HostSessionID,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.Sealed,
+		&i.Session.TenantID,
+		&i.Session.SID,
+		&i.Session.SessionKey,
+		&i.Session.Head,
+		&i.Session.HostHead,
+		&i.Session.Epoch,
+		&i.Session.LeafSeq,
+		&i.Session.LeafOffset,
+		&i.Session.BaseOffset,
+		&i.Session.HoldOffset,
+		&i.Session.FactorMilli,
+		&i.Session.TokenBudget,
+		&i.Session.Dialect,
+		&i.Session.Gateway,
+		&i.Session.HostSessionID,
+		&i.Session.CreatedAt,
+		&i.Session.UpdatedAt,
+		&i.Session.Sealed,
+		&i.Forgets,
 	)
 	return i, err
 }
 
 const sessionBySID = `-- name: SessionBySID :one
-SELECT tenant_id, sid, session_key, head, host_head, epoch, leaf_seq, leaf_offset, base_offset, hold_offset, factor_milli, token_budget, dialect, gateway, host_session_id, created_at, updated_at, sealed FROM sessions WHERE tenant_id = $1 AND sid = $2
+SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = s.tenant_id AND f.sid = s.sid)::boolean AS forgets
+FROM sessions s WHERE s.tenant_id = $1 AND s.sid = $2
 `
 
 type SessionBySIDParams struct {
@@ -229,31 +238,38 @@ type SessionBySIDParams struct {
 	SID      uuid.UUID
 }
 
+type SessionBySIDRow struct {
+	Session Session
+	Forgets bool
+}
+
 // SessionBySID
 //
-//	SELECT tenant_id, sid, session_key, head, host_head, epoch, leaf_seq, leaf_offset, base_offset, hold_offset, factor_milli, token_budget, dialect, gateway, host_session_id, created_at, updated_at, sealed FROM sessions WHERE tenant_id = $1 AND sid = $2
-func (q *Queries) SessionBySID(ctx context.Context, arg SessionBySIDParams) (Session, error) {
+//	SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = s.tenant_id AND f.sid = s.sid)::boolean AS forgets
+//	FROM sessions s WHERE s.tenant_id = $1 AND s.sid = $2
+func (q *Queries) SessionBySID(ctx context.Context, arg SessionBySIDParams) (SessionBySIDRow, error) {
 	row := q.db.QueryRow(ctx, sessionBySID, arg.TenantID, arg.SID)
-	var i Session
+	var i SessionBySIDRow
 	err := row.Scan(
-		&i.TenantID,
-		&i.SID,
-		&i.SessionKey,
-		&i.Head,
-		&i.HostHead,
-		&i.Epoch,
-		&i.LeafSeq,
-		&i.LeafOffset,
-		&i.BaseOffset,
-		&i.HoldOffset,
-		&i.FactorMilli,
-		&i.TokenBudget,
-		&i.Dialect,
-		&i.Gateway,
-		&i.HostSessionID,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.Sealed,
+		&i.Session.TenantID,
+		&i.Session.SID,
+		&i.Session.SessionKey,
+		&i.Session.Head,
+		&i.Session.HostHead,
+		&i.Session.Epoch,
+		&i.Session.LeafSeq,
+		&i.Session.LeafOffset,
+		&i.Session.BaseOffset,
+		&i.Session.HoldOffset,
+		&i.Session.FactorMilli,
+		&i.Session.TokenBudget,
+		&i.Session.Dialect,
+		&i.Session.Gateway,
+		&i.Session.HostSessionID,
+		&i.Session.CreatedAt,
+		&i.Session.UpdatedAt,
+		&i.Session.Sealed,
+		&i.Forgets,
 	)
 	return i, err
 }
@@ -263,7 +279,8 @@ SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_s
        coalesce(n.seqs, '{}')::bigint[] AS seqs, coalesce(n.roles, '{}')::smallint[] AS roles,
        coalesce(n.tokens, '{}')::integer[] AS tokens, coalesce(n.flags, '{}')::integer[] AS flags,
        coalesce(n.links, '{}')::bytea[] AS links, coalesce(n.offsets, '{}')::bigint[] AS offsets,
-       coalesce(n.bodies, '{}')::bytea[] AS bodies
+       coalesce(n.bodies, '{}')::bytea[] AS bodies,
+       EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = s.tenant_id AND f.sid = s.sid)::boolean AS forgets
 FROM sessions s
 LEFT JOIN LATERAL (
     SELECT x.as_of, x.state FROM session_states x
@@ -304,6 +321,7 @@ type SessionViewRow struct {
 	Links     [][]byte
 	Offsets   []int64
 	Bodies    [][]byte
+	Forgets   bool
 }
 
 // Everything an assemble needs in one round trip: the session, its newest
@@ -314,7 +332,8 @@ type SessionViewRow struct {
 //	       coalesce(n.seqs, '{}')::bigint[] AS seqs, coalesce(n.roles, '{}')::smallint[] AS roles,
 //	       coalesce(n.tokens, '{}')::integer[] AS tokens, coalesce(n.flags, '{}')::integer[] AS flags,
 //	       coalesce(n.links, '{}')::bytea[] AS links, coalesce(n.offsets, '{}')::bigint[] AS offsets,
-//	       coalesce(n.bodies, '{}')::bytea[] AS bodies
+//	       coalesce(n.bodies, '{}')::bytea[] AS bodies,
+//	       EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = s.tenant_id AND f.sid = s.sid)::boolean AS forgets
 //	FROM sessions s
 //	LEFT JOIN LATERAL (
 //	    SELECT x.as_of, x.state FROM session_states x
@@ -371,12 +390,14 @@ func (q *Queries) SessionView(ctx context.Context, arg SessionViewParams) (Sessi
 		&i.Links,
 		&i.Offsets,
 		&i.Bodies,
+		&i.Forgets,
 	)
 	return i, err
 }
 
 const sessionWithState = `-- name: SessionWithState :one
-SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state
+SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state,
+       EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = s.tenant_id AND f.sid = s.sid)::boolean AS forgets
 FROM sessions s
 LEFT JOIN LATERAL (
     SELECT x.as_of, x.state FROM session_states x
@@ -395,11 +416,13 @@ type SessionWithStateRow struct {
 	Session   Session
 	StateAsOf int64
 	State     []byte
+	Forgets   bool
 }
 
 // A session and its newest epoch step, in one round trip.
 //
-//	SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state
+//	SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state,
+//	       EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = s.tenant_id AND f.sid = s.sid)::boolean AS forgets
 //	FROM sessions s
 //	LEFT JOIN LATERAL (
 //	    SELECT x.as_of, x.state FROM session_states x
@@ -431,6 +454,7 @@ func (q *Queries) SessionWithState(ctx context.Context, arg SessionWithStatePara
 		&i.Session.Sealed,
 		&i.StateAsOf,
 		&i.State,
+		&i.Forgets,
 	)
 	return i, err
 }

@@ -149,7 +149,8 @@ func (q *Queries) LaneCursor(ctx context.Context, arg LaneCursorParams) (LaneCur
 const laneView = `-- name: LaneView :one
 SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state,
        (l.sid IS NOT NULL)::boolean AS known, l.cursor,
-       coalesce(l.revision, '')::text AS revision, coalesce(l.position, ''::bytea)::bytea AS position
+       coalesce(l.revision, '')::text AS revision, coalesce(l.position, ''::bytea)::bytea AS position,
+       EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = s.tenant_id AND f.sid = s.sid)::boolean AS forgets
 FROM sessions s
 LEFT JOIN LATERAL (
     SELECT x.as_of, x.state FROM session_states x
@@ -176,13 +177,15 @@ type LaneViewRow struct {
 	Cursor    []byte
 	Revision  string
 	Position  []byte
+	Forgets   bool
 }
 
 // A session, its newest epoch step and one of its lanes, in one round trip.
 //
 //	SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, coalesce(st.as_of, 0)::bigint AS state_as_of, coalesce(st.state, ''::bytea)::bytea AS state,
 //	       (l.sid IS NOT NULL)::boolean AS known, l.cursor,
-//	       coalesce(l.revision, '')::text AS revision, coalesce(l.position, ''::bytea)::bytea AS position
+//	       coalesce(l.revision, '')::text AS revision, coalesce(l.position, ''::bytea)::bytea AS position,
+//	       EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = s.tenant_id AND f.sid = s.sid)::boolean AS forgets
 //	FROM sessions s
 //	LEFT JOIN LATERAL (
 //	    SELECT x.as_of, x.state FROM session_states x
@@ -225,6 +228,7 @@ func (q *Queries) LaneView(ctx context.Context, arg LaneViewParams) (LaneViewRow
 		&i.Cursor,
 		&i.Revision,
 		&i.Position,
+		&i.Forgets,
 	)
 	return i, err
 }
