@@ -22,8 +22,8 @@ LEFT JOIN LATERAL (
 SELECT p.seq, p.type, p.parent_seq, p.epoch, coalesce(p.gateway, '') AS gateway,
        coalesce(p.host_session_id, '') AS host_session_id, p.whole::bytea AS body,
        p.recorded_at, p.reader_version, p.role, p.tokens, p.flags, p.links, p.offset_tokens,
-       -- A summary that may be of what an erased ancestor said.
-       (p.type = 8 AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = p.tenant_id AND f.sid = p.sid))::boolean AS forgets
+       -- A summary that may be of what an erased ancestor said, or its name.
+       (p.type IN (8, 11, 12) AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = p.tenant_id AND f.sid = p.sid))::boolean AS forgets
 FROM (
     SELECT e.*, coalesce(b.body, e.body) AS whole,
            sum(coalesce(octet_length(b.body), octet_length(e.body), 0)::bigint) OVER (
@@ -77,7 +77,7 @@ ORDER BY seq DESC LIMIT @max_rows::integer;
 SELECT p.xid, p.position, s.session_key, p.sid, p.seq, p.type, p.parent_seq, p.epoch,
        coalesce(p.gateway, '') AS gateway, coalesce(p.host_session_id, '') AS host_session_id,
        p.whole::bytea AS body, p.recorded_at, p.role, p.tokens, p.flags,
-       (p.type = 8 AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = p.tenant_id AND f.sid = p.sid))::boolean AS forgets
+       (p.type IN (8, 11, 12) AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = p.tenant_id AND f.sid = p.sid))::boolean AS forgets
 FROM (
     SELECT e.*, coalesce(b.body, e.body) AS whole,
            sum(coalesce(octet_length(b.body), octet_length(e.body), 0)::bigint) OVER (

@@ -123,8 +123,8 @@ const eventsAfter = `-- name: EventsAfter :many
 SELECT p.seq, p.type, p.parent_seq, p.epoch, coalesce(p.gateway, '') AS gateway,
        coalesce(p.host_session_id, '') AS host_session_id, p.whole::bytea AS body,
        p.recorded_at, p.reader_version, p.role, p.tokens, p.flags, p.links, p.offset_tokens,
-       -- A summary that may be of what an erased ancestor said.
-       (p.type = 8 AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = p.tenant_id AND f.sid = p.sid))::boolean AS forgets
+       -- A summary that may be of what an erased ancestor said, or its name.
+       (p.type IN (8, 11, 12) AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = p.tenant_id AND f.sid = p.sid))::boolean AS forgets
 FROM (
     SELECT e.tenant_id, e.sid, e.seq, e.position, e.xid, e.type, e.parent_seq, e.epoch, e.gateway, e.host_session_id, e.payload_hash, e.body, e.body_ref, e.recorded_at, e.reader_version, e.role, e.tokens, e.flags, e.links, e.offset_tokens, coalesce(b.body, e.body) AS whole,
            sum(coalesce(octet_length(b.body), octet_length(e.body), 0)::bigint) OVER (
@@ -175,8 +175,8 @@ type EventsAfterRow struct {
 //	SELECT p.seq, p.type, p.parent_seq, p.epoch, coalesce(p.gateway, '') AS gateway,
 //	       coalesce(p.host_session_id, '') AS host_session_id, p.whole::bytea AS body,
 //	       p.recorded_at, p.reader_version, p.role, p.tokens, p.flags, p.links, p.offset_tokens,
-//	       -- A summary that may be of what an erased ancestor said.
-//	       (p.type = 8 AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = p.tenant_id AND f.sid = p.sid))::boolean AS forgets
+//	       -- A summary that may be of what an erased ancestor said, or its name.
+//	       (p.type IN (8, 11, 12) AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = p.tenant_id AND f.sid = p.sid))::boolean AS forgets
 //	FROM (
 //	    SELECT e.tenant_id, e.sid, e.seq, e.position, e.xid, e.type, e.parent_seq, e.epoch, e.gateway, e.host_session_id, e.payload_hash, e.body, e.body_ref, e.recorded_at, e.reader_version, e.role, e.tokens, e.flags, e.links, e.offset_tokens, coalesce(b.body, e.body) AS whole,
 //	           sum(coalesce(octet_length(b.body), octet_length(e.body), 0)::bigint) OVER (
@@ -375,7 +375,7 @@ const feedAfter = `-- name: FeedAfter :many
 SELECT p.xid, p.position, s.session_key, p.sid, p.seq, p.type, p.parent_seq, p.epoch,
        coalesce(p.gateway, '') AS gateway, coalesce(p.host_session_id, '') AS host_session_id,
        p.whole::bytea AS body, p.recorded_at, p.role, p.tokens, p.flags,
-       (p.type = 8 AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = p.tenant_id AND f.sid = p.sid))::boolean AS forgets
+       (p.type IN (8, 11, 12) AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = p.tenant_id AND f.sid = p.sid))::boolean AS forgets
 FROM (
     SELECT e.tenant_id, e.sid, e.seq, e.position, e.xid, e.type, e.parent_seq, e.epoch, e.gateway, e.host_session_id, e.payload_hash, e.body, e.body_ref, e.recorded_at, e.reader_version, e.role, e.tokens, e.flags, e.links, e.offset_tokens, coalesce(b.body, e.body) AS whole,
            sum(coalesce(octet_length(b.body), octet_length(e.body), 0)::bigint) OVER (
@@ -429,7 +429,7 @@ type FeedAfterRow struct {
 //	SELECT p.xid, p.position, s.session_key, p.sid, p.seq, p.type, p.parent_seq, p.epoch,
 //	       coalesce(p.gateway, '') AS gateway, coalesce(p.host_session_id, '') AS host_session_id,
 //	       p.whole::bytea AS body, p.recorded_at, p.role, p.tokens, p.flags,
-//	       (p.type = 8 AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = p.tenant_id AND f.sid = p.sid))::boolean AS forgets
+//	       (p.type IN (8, 11, 12) AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = p.tenant_id AND f.sid = p.sid))::boolean AS forgets
 //	FROM (
 //	    SELECT e.tenant_id, e.sid, e.seq, e.position, e.xid, e.type, e.parent_seq, e.epoch, e.gateway, e.host_session_id, e.payload_hash, e.body, e.body_ref, e.recorded_at, e.reader_version, e.role, e.tokens, e.flags, e.links, e.offset_tokens, coalesce(b.body, e.body) AS whole,
 //	           sum(coalesce(octet_length(b.body), octet_length(e.body), 0)::bigint) OVER (
