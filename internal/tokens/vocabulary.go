@@ -58,12 +58,38 @@ func place(h uint64) (mark uint32, bucket uint16) {
 // sibling is the other bucket of a fingerprint.
 func sibling(mark uint32, bucket uint16) uint16 { return bucket ^ uint16(mark*0x5BD1E995>>16) }
 
+// rankOfPair is the rank of every two bytes: half of what merging asks for.
+var rankOfPair = func() (t [1 << 16]uint32) {
+	for i := range t {
+		t[i] = rank(string([]byte{byte(i >> 8), byte(i)}))
+	}
+	return t
+}()
+
+// marked has a bit for the lower part of every fingerprint: most strings that
+// are no tokens are told by it, without a look at the table, which is larger than
+// the caches that are near.
+var marked = func() (t [1 << (markBits - 6)]uint64) {
+	for i := range buckets * 4 {
+		if e := load(table, i*entry) & (1<<(8*entry) - 1); e != 0 {
+			mark := e >> rankBits & (1<<markBits - 1)
+			t[mark>>6] |= 1 << (mark & 63)
+		}
+	}
+	return t
+}()
+
+const markBits = 20
+
 // rank is the rank of s among the tokens, or none.
 func rank(s string) uint32 {
 	if len(s) > longest {
 		return none
 	}
 	mark, bucket := place(hash(s))
+	if low := mark & (1<<markBits - 1); marked[low>>6]>>(low&63)&1 == 0 {
+		return none
+	}
 	if r := find(bucket, mark); r != none {
 		return r
 	}
