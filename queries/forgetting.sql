@@ -41,21 +41,20 @@ SELECT sqlc.embed(s), n.states AS state_count, coalesce(r.as_of, '{}')::bigint[]
        coalesce(r.epochs, '{}')::bigint[] AS epochs, coalesce(r.states, '{}')::bytea[] AS states,
        EXISTS (SELECT FROM events e WHERE e.tenant_id = s.tenant_id AND e.sid = s.sid AND e.type = 8 AND e.type <> 1)::boolean AS summarized,
        (SELECT count(*) FROM forgetting f WHERE f.tenant_id = s.tenant_id AND f.sid = s.sid) AS owed
-FROM unnest(@sids::uuid[]) AS u (sid)
-JOIN sessions s ON s.tenant_id = @tenant_id AND s.sid = u.sid
+FROM sessions s
 CROSS JOIN LATERAL (
     SELECT count(*) AS states FROM session_states x WHERE x.tenant_id = s.tenant_id AND x.sid = s.sid) n
 LEFT JOIN LATERAL (
     SELECT array_agg(x.as_of ORDER BY x.as_of) AS as_of, array_agg(x.epoch ORDER BY x.as_of) AS epochs, array_agg(x.state ORDER BY x.as_of) AS states
     FROM session_states x
-    WHERE x.tenant_id = s.tenant_id AND x.sid = s.sid AND n.states <= @few_states::bigint) r ON true;
+    WHERE x.tenant_id = s.tenant_id AND x.sid = s.sid AND n.states <= @few_states::bigint) r ON true
+WHERE s.tenant_id = @tenant_id AND s.sid = ANY (@sids::uuid[]);
 
--- name: StepEpochs :execrows
--- What StepEpoch does, for several.
-UPDATE sessions s
-SET epoch = s.epoch + 1, base_offset = u.base, updated_at = now()
-FROM (SELECT unnest(@sids::uuid[]) AS sid, unnest(@epochs::bigint[]) AS epoch, unnest(@bases::bigint[]) AS base) u
-WHERE s.tenant_id = @tenant_id AND s.sid = u.sid AND s.epoch = u.epoch;
+-- name: StepEpochs :one
+-- What StepEpoch does, for several; how many it did it for.
+SELECT count(*) FROM (
+    SELECT unnest(@sids::uuid[]) AS sid, unnest(@epochs::bigint[]) AS epoch, unnest(@bases::bigint[]) AS base) u
+WHERE step_epoch(@tenant_id::text, u.sid, u.epoch, u.base);
 
 -- name: ReplaceStates :exec
 INSERT INTO session_states (tenant_id, sid, as_of, epoch, state)
@@ -93,9 +92,8 @@ LEFT JOIN LATERAL (
 
 -- name: RewriteEvents :exec
 -- What RewriteEvent does, for several.
-UPDATE events e SET body = u.body, body_ref = NULL
-FROM (SELECT unnest(@sids::uuid[]) AS sid, unnest(@seqs::bigint[]) AS seq, unnest(@bodies::bytea[]) AS body) u
-WHERE e.tenant_id = @tenant_id AND e.sid = u.sid AND e.seq = u.seq AND e.type <> 1;
+SELECT rewrite_event(@tenant_id::text, u.sid, u.seq, u.body)
+FROM (SELECT unnest(@sids::uuid[]) AS sid, unnest(@seqs::bigint[]) AS seq, unnest(@bodies::bytea[]) AS body) u;
 
 -- name: DisguiseParents :exec
 UPDATE lineage SET parent_key = @disguise

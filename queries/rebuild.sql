@@ -3,13 +3,15 @@
 SELECT tenant_id, sid, session_key FROM sessions WHERE session_key = @session_key ORDER BY tenant_id;
 
 -- name: RewriteFacts :execrows
--- What is derived of events, never their bytes.
+-- What is derived of events, never their bytes. Whatever the plan, no more of the
+-- session is read than lies between the first and the last.
 UPDATE events e
 SET epoch = u.epoch, reader_version = u.version, role = u.role, tokens = u.tokens, flags = u.flags, links = u.links, offset_tokens = u.total
 FROM (SELECT unnest(@seqs::bigint[]) AS seq, unnest(@epochs::bigint[]) AS epoch, unnest(@versions::smallint[]) AS version,
              unnest(@roles::smallint[]) AS role, unnest(@tokens::integer[]) AS tokens, unnest(@flags::integer[]) AS flags,
              unnest(@links::bytea[]) AS links, unnest(@totals::bigint[]) AS total) u
-WHERE e.tenant_id = @tenant_id AND e.sid = @sid AND e.seq = u.seq;
+WHERE e.tenant_id = @tenant_id AND e.sid = @sid AND e.seq = u.seq
+  AND e.seq >= (SELECT min(x) FROM unnest(@seqs::bigint[]) AS x) AND e.seq <= (SELECT max(x) FROM unnest(@seqs::bigint[]) AS x);
 
 -- name: ReplaceState :exec
 INSERT INTO session_states (tenant_id, sid, as_of, epoch, state)

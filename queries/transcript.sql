@@ -79,7 +79,9 @@ ORDER BY seq;
 -- Puts messages of the running transaction where the host's tree has them.
 UPDATE events e SET parent_seq = u.parent, offset_tokens = u.total
 FROM (SELECT unnest(@seqs::bigint[]) AS seq, unnest(@parents::bigint[]) AS parent, unnest(@totals::bigint[]) AS total) u
-WHERE e.tenant_id = @tenant_id AND e.sid = @sid AND e.seq = u.seq;
+WHERE e.tenant_id = @tenant_id AND e.sid = @sid AND e.seq = u.seq
+  -- Whatever the plan, no more of the session is read than lies between.
+  AND e.seq >= (SELECT min(x) FROM unnest(@seqs::bigint[]) AS x) AND e.seq <= (SELECT max(x) FROM unnest(@seqs::bigint[]) AS x);
 
 -- name: TurnsAfter :many
 -- The committed turns after a seq, for what they say of their ends.

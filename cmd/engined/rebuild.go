@@ -127,7 +127,10 @@ func (j *rebuildJob) run(ctx context.Context, s *store.Store) error {
 			verb = "to repair"
 		}
 		fmt.Fprintf(j.out, "%s with %s read: %s %s\n",
-			plural(done.Sessions, "session"), plural(done.Events, "event"), plural(done.Changes-done.Lost, "difference"), verb)
+			plural(done.Sessions, "session"), plural(done.Events, "event"), plural(done.Changes-done.Lost-done.Failed, "difference"), verb)
+	}
+	if done.Failed > 0 {
+		return fmt.Errorf("%s could not be rebuilt; run it again for what is left", plural(done.Failed, "session"))
 	}
 	if done.Lost > 0 {
 		return fmt.Errorf("%s that no log tells any more; a backup may", plural(done.Lost, "difference"))
@@ -145,7 +148,7 @@ func (j *rebuildJob) told(out *rowWriter, c rebuild.Change) error {
 	}
 	mark := "✓"
 	switch {
-	case !c.Derivable:
+	case !c.Derivable || c.What == rebuild.Failed:
 		mark = "✗"
 	case j.dryRun:
 		mark = "·"

@@ -56,6 +56,9 @@ func (c *cli) verify(ctx context.Context, cfg config.Config, asJSON bool) error 
 			return err
 		}
 	}
+	if p.Failed > 0 {
+		return fmt.Errorf("%s could not be read to the end; %s in all", plural(p.Failed, "session"), plural(p.Differences, "difference"))
+	}
 	if p.Differences > 0 {
 		return fmt.Errorf("%s between the logs and what is stored beside them", plural(p.Differences, "difference"))
 	}

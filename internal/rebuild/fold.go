@@ -56,6 +56,7 @@ type fold struct {
 	model            string
 	unnamed          int // turns since one named it
 	recount          map[int64]int64
+	moved            map[int64]bool // events whose total is another one now
 
 	// what is to be written
 	events    []store.DerivedEvent
@@ -87,7 +88,7 @@ func (f *fold) changes() bool { return f.derivable > 0 }
 func (r *runner) fold(ctx context.Context, v *store.Snapshot) (*fold, error) {
 	f := &fold{
 		what: r.opts.What, cur: events.FirstState(), sure: true, leafSure: true,
-		known: make(map[int64]events.LiveSummary), recount: make(map[int64]int64), tree: make([]node, 1),
+		known: make(map[int64]events.LiveSummary), recount: make(map[int64]int64), moved: make(map[int64]bool), tree: make([]node, 1),
 	}
 	var err error
 	if f.row, err = v.Session(ctx); err != nil {
@@ -212,6 +213,7 @@ func (f *fold) place(e *store.Logged, now *store.DerivedEvent) (wrong bool) {
 		if f.what&Facts != 0 && f.behind > 0 && f.leafSure && e.Offset != f.leafOffset {
 			f.notef(true, "offset", "seq %d is at %d tokens, want %d", e.Seq, e.Offset, f.leafOffset)
 			now.Offset, wrong = f.leafOffset, true
+			f.moved[e.Seq] = true
 		}
 		return wrong
 	}
@@ -237,6 +239,7 @@ func (f *fold) place(e *store.Logged, now *store.DerivedEvent) (wrong bool) {
 	if n.offset != e.Offset {
 		f.notef(true, "offset", "seq %d is at %d tokens, want %d", e.Seq, e.Offset, n.offset)
 		now.Offset, wrong = n.offset, true
+		f.moved[e.Seq] = true
 	}
 	f.tree[e.Seq] = n
 	f.leaf, f.leafOffset, f.leafSure, f.behind = e.Seq, n.offset, true, e.Seq

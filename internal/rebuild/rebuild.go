@@ -35,6 +35,9 @@ type Store interface {
 	Owing(cur store.Session, model string) (store.Debt, bool)
 }
 
+// Failed is what a Change says of a session that could not be rebuilt.
+const Failed = "failed"
+
 // Options say what is rebuilt.
 type Options struct {
 	// What is All where zero.
@@ -57,8 +60,9 @@ type Change struct {
 	Derivable bool `json:"derivable"`
 }
 
-// Progress is how far a run has come. Repaired counts sessions.
-type Progress struct{ Sessions, Events, Repaired, Changes, Lost int64 }
+// Progress is how far a run has come. Repaired counts sessions, Failed those that
+// could not be read or written to the end.
+type Progress struct{ Sessions, Events, Repaired, Changes, Lost, Failed int64 }
 
 const (
 	sessionPage = 200
@@ -73,7 +77,8 @@ const (
 )
 
 // Run rebuilds sessions one by one. found is told each difference, progress
-// after each session.
+// after each session. One that cannot be rebuilt is told of as well, and keeps none
+// of the others from it.
 func Run(ctx context.Context, s Store, o Options, found func(Change) error, progress func(Progress)) (Progress, error) {
 	if o.What == 0 {
 		o.What = All
@@ -116,7 +121,14 @@ func (r *runner) sessions(ctx context.Context, ids []store.SessionID) error {
 			continue // erased meanwhile
 		}
 		if err != nil {
-			return fmt.Errorf("session %s: %w", id.SID, err)
+			err = fmt.Errorf("session %s: %w", id.SID, err)
+			if ctx.Err() != nil || errors.Is(err, store.ErrUnavailable) {
+				return err
+			}
+			r.done.Sessions, r.done.Failed = r.done.Sessions+1, r.done.Failed+1
+			if err := r.tell(id, []note{{Failed, err.Error(), true}}); err != nil {
+				return err
+			}
 		}
 		r.progress(r.done)
 	}
@@ -133,7 +145,12 @@ func (r *runner) session(ctx context.Context, id store.SessionID) error {
 		return err
 	}
 	if f.changes() && !r.opts.DryRun {
-		err := r.store.InRepair(ctx, id, func(w *store.Repair) (err error) {
+		first := f
+		early, err := r.writeEarly(ctx, id, f)
+		if err != nil {
+			return err
+		}
+		err = r.store.InRepair(ctx, id, func(w *store.Repair) (err error) {
 			// As it is now that nobody else writes to it.
 			if f, err = r.fold(ctx, &w.Snapshot); err != nil {
 				return err
@@ -142,6 +159,9 @@ func (r *runner) session(ctx context.Context, id store.SessionID) error {
 		})
 		if err != nil {
 			return err
+		}
+		if early {
+			f.notes = told(first.notes, f.notes)
 		}
 		r.done.Repaired++
 	}

@@ -90,20 +90,23 @@ func (b *batch) take(ctx context.Context, r *db.HeirsRow) (bool, error) {
 	for i, raw := range r.States {
 		st, err := events.DecodeState(raw)
 		if err != nil {
-			return false, nil // alone it says so
+			return false, nil //nolint:nilerr // alone it says so
 		}
 		next, inherits := st.WithoutAncestor(events.SID(b.ancestor))
 		if !inherits {
 			return false, nil
 		}
 		if rewritten[i], err = events.EncodeState(next); err != nil {
-			return false, nil
+			return false, err
 		}
 		newest = next
 	}
 	newest.Epoch, newest.Cause = cur.Epoch+1, events.CauseAncestor
 	body, err := json.Marshal(events.AncestorErasedBody{SID: events.SID(b.ancestor), Through: newest.Line[0].To})
-	if err != nil || b.store.owesMore(cur, EpochStep{State: newest, LeafOffset: cur.LeafOffset, HoldOffset: cur.HoldOffset}) {
+	if err != nil {
+		return false, err
+	}
+	if b.store.owesMore(cur, EpochStep{State: newest, LeafOffset: cur.LeafOffset, HoldOffset: cur.HoldOffset}) {
 		return false, nil
 	}
 	it := &Item{Tenant: cur.Tenant, SessionKey: cur.Key, Events: []NewEvent{{Type: events.AncestorErased, Body: body}}}

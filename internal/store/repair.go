@@ -33,7 +33,7 @@ type Repair struct {
 
 // InRepair runs fn under the session's lock and commits what it did.
 func (s *Store) InRepair(ctx context.Context, id SessionID, fn func(*Repair) error) error {
-	err := s.within(ctx, id.Tenant, func(q *db.Queries) error {
+	err := s.withinUnhurried(ctx, id.Tenant, func(q *db.Queries) error {
 		if err := q.LockSession(ctx, db.LockSessionParams{TenantID: id.Tenant, SessionKey: id.Key}); err != nil {
 			return fmt.Errorf("lock: %w", err)
 		}

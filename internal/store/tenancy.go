@@ -43,8 +43,17 @@ func (s *Store) within(ctx context.Context, tenant string, fn func(*db.Queries) 
 
 // inSnapshot runs fn on the database as it is at one moment.
 func (s *Store) inSnapshot(ctx context.Context, tenant string, fn func(*db.Queries) error) error {
-	return s.begin(ctx, tenant, "begin isolation level repeatable read read only", fn)
+	return s.begin(ctx, tenant, "begin isolation level repeatable read read only"+unhurried, fn)
 }
+
+// withinUnhurried is within for a fn that computes between its statements.
+func (s *Store) withinUnhurried(ctx context.Context, tenant string, fn func(*db.Queries) error) error {
+	return s.begin(ctx, tenant, "begin"+unhurried, fn)
+}
+
+// unhurried lets a transaction idle for longer than others may: who reads a page
+// of a log computes what it says before it reads the next.
+const unhurried = "; set local idle_in_transaction_session_timeout = '5min'"
 
 func (s *Store) begin(ctx context.Context, tenant, begin string, fn func(*db.Queries) error) error {
 	if s.cfg.RowSecurity {

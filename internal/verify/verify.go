@@ -29,8 +29,9 @@ type Difference struct {
 	Detail string `json:"detail"`
 }
 
-// Progress is how far a run has come.
-type Progress struct{ Sessions, Events, Differences int64 }
+// Progress is how far a run has come. Failed counts sessions that could not be
+// read to their end.
+type Progress struct{ Sessions, Events, Differences, Failed int64 }
 
 const (
 	sessionPage = 200
@@ -41,7 +42,8 @@ const (
 )
 
 // All verifies every session of every tenant. found is told each difference,
-// progress after each session.
+// progress after each session. A session that cannot be read to its end is a
+// difference of its own, and keeps none of the others from being verified.
 func All(ctx context.Context, src Source, found func(Difference) error, progress func(Progress)) (Progress, error) {
 	var p Progress
 	report := func(id store.SessionID, faults []fault) error {
@@ -67,7 +69,12 @@ func All(ctx context.Context, src Source, found func(Difference) error, progress
 				continue // erased meanwhile
 			}
 			if err != nil {
-				return p, fmt.Errorf("session %s: %w", id.SID, err)
+				err = fmt.Errorf("session %s: %w", id.SID, err)
+				if ctx.Err() != nil || errors.Is(err, store.ErrUnavailable) {
+					return p, err
+				}
+				p.Failed++
+				c.faults = append(c.faults, fault{"unread", err.Error()})
 			}
 			p.Sessions, p.Events = p.Sessions+1, p.Events+c.events
 			if err := report(id, c.faults); err != nil {

@@ -226,20 +226,20 @@ SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_s
        coalesce(r.epochs, '{}')::bigint[] AS epochs, coalesce(r.states, '{}')::bytea[] AS states,
        EXISTS (SELECT FROM events e WHERE e.tenant_id = s.tenant_id AND e.sid = s.sid AND e.type = 8 AND e.type <> 1)::boolean AS summarized,
        (SELECT count(*) FROM forgetting f WHERE f.tenant_id = s.tenant_id AND f.sid = s.sid) AS owed
-FROM unnest($1::uuid[]) AS u (sid)
-JOIN sessions s ON s.tenant_id = $2 AND s.sid = u.sid
+FROM sessions s
 CROSS JOIN LATERAL (
     SELECT count(*) AS states FROM session_states x WHERE x.tenant_id = s.tenant_id AND x.sid = s.sid) n
 LEFT JOIN LATERAL (
     SELECT array_agg(x.as_of ORDER BY x.as_of) AS as_of, array_agg(x.epoch ORDER BY x.as_of) AS epochs, array_agg(x.state ORDER BY x.as_of) AS states
     FROM session_states x
-    WHERE x.tenant_id = s.tenant_id AND x.sid = s.sid AND n.states <= $3::bigint) r ON true
+    WHERE x.tenant_id = s.tenant_id AND x.sid = s.sid AND n.states <= $1::bigint) r ON true
+WHERE s.tenant_id = $2 AND s.sid = ANY ($3::uuid[])
 `
 
 type HeirsParams struct {
-	Sids      []uuid.UUID
-	TenantID  string
 	FewStates int64
+	TenantID  string
+	Sids      []uuid.UUID
 }
 
 type HeirsRow struct {
@@ -259,16 +259,16 @@ type HeirsRow struct {
 //	       coalesce(r.epochs, '{}')::bigint[] AS epochs, coalesce(r.states, '{}')::bytea[] AS states,
 //	       EXISTS (SELECT FROM events e WHERE e.tenant_id = s.tenant_id AND e.sid = s.sid AND e.type = 8 AND e.type <> 1)::boolean AS summarized,
 //	       (SELECT count(*) FROM forgetting f WHERE f.tenant_id = s.tenant_id AND f.sid = s.sid) AS owed
-//	FROM unnest($1::uuid[]) AS u (sid)
-//	JOIN sessions s ON s.tenant_id = $2 AND s.sid = u.sid
+//	FROM sessions s
 //	CROSS JOIN LATERAL (
 //	    SELECT count(*) AS states FROM session_states x WHERE x.tenant_id = s.tenant_id AND x.sid = s.sid) n
 //	LEFT JOIN LATERAL (
 //	    SELECT array_agg(x.as_of ORDER BY x.as_of) AS as_of, array_agg(x.epoch ORDER BY x.as_of) AS epochs, array_agg(x.state ORDER BY x.as_of) AS states
 //	    FROM session_states x
-//	    WHERE x.tenant_id = s.tenant_id AND x.sid = s.sid AND n.states <= $3::bigint) r ON true
+//	    WHERE x.tenant_id = s.tenant_id AND x.sid = s.sid AND n.states <= $1::bigint) r ON true
+//	WHERE s.tenant_id = $2 AND s.sid = ANY ($3::uuid[])
 func (q *Queries) Heirs(ctx context.Context, arg HeirsParams) ([]HeirsRow, error) {
-	rows, err := q.db.Query(ctx, heirs, arg.Sids, arg.TenantID, arg.FewStates)
+	rows, err := q.db.Query(ctx, heirs, arg.FewStates, arg.TenantID, arg.Sids)
 	if err != nil {
 		return nil, err
 	}
@@ -456,9 +456,8 @@ func (q *Queries) ReplaceStates(ctx context.Context, arg ReplaceStatesParams) er
 }
 
 const rewriteEvents = `-- name: RewriteEvents :exec
-UPDATE events e SET body = u.body, body_ref = NULL
+SELECT rewrite_event($1::text, u.sid, u.seq, u.body)
 FROM (SELECT unnest($2::uuid[]) AS sid, unnest($3::bigint[]) AS seq, unnest($4::bytea[]) AS body) u
-WHERE e.tenant_id = $1 AND e.sid = u.sid AND e.seq = u.seq AND e.type <> 1
 `
 
 type RewriteEventsParams struct {
@@ -470,9 +469,8 @@ type RewriteEventsParams struct {
 
 // What RewriteEvent does, for several.
 //
-//	UPDATE events e SET body = u.body, body_ref = NULL
+//	SELECT rewrite_event($1::text, u.sid, u.seq, u.body)
 //	FROM (SELECT unnest($2::uuid[]) AS sid, unnest($3::bigint[]) AS seq, unnest($4::bytea[]) AS body) u
-//	WHERE e.tenant_id = $1 AND e.sid = u.sid AND e.seq = u.seq AND e.type <> 1
 func (q *Queries) RewriteEvents(ctx context.Context, arg RewriteEventsParams) error {
 	_, err := q.db.Exec(ctx, rewriteEvents,
 		arg.TenantID,
@@ -483,37 +481,34 @@ func (q *Queries) RewriteEvents(ctx context.Context, arg RewriteEventsParams) er
 	return err
 }
 
-const stepEpochs = `-- name: StepEpochs :execrows
-UPDATE sessions s
-SET epoch = s.epoch + 1, base_offset = u.base, updated_at = now()
-FROM (SELECT unnest($2::uuid[]) AS sid, unnest($3::bigint[]) AS epoch, unnest($4::bigint[]) AS base) u
-WHERE s.tenant_id = $1 AND s.sid = u.sid AND s.epoch = u.epoch
+const stepEpochs = `-- name: StepEpochs :one
+SELECT count(*) FROM (
+    SELECT unnest($1::uuid[]) AS sid, unnest($2::bigint[]) AS epoch, unnest($3::bigint[]) AS base) u
+WHERE step_epoch($4::text, u.sid, u.epoch, u.base)
 `
 
 type StepEpochsParams struct {
-	TenantID string
 	Sids     []uuid.UUID
 	Epochs   []int64
 	Bases    []int64
+	TenantID string
 }
 
-// What StepEpoch does, for several.
+// What StepEpoch does, for several; how many it did it for.
 //
-//	UPDATE sessions s
-//	SET epoch = s.epoch + 1, base_offset = u.base, updated_at = now()
-//	FROM (SELECT unnest($2::uuid[]) AS sid, unnest($3::bigint[]) AS epoch, unnest($4::bigint[]) AS base) u
-//	WHERE s.tenant_id = $1 AND s.sid = u.sid AND s.epoch = u.epoch
+//	SELECT count(*) FROM (
+//	    SELECT unnest($1::uuid[]) AS sid, unnest($2::bigint[]) AS epoch, unnest($3::bigint[]) AS base) u
+//	WHERE step_epoch($4::text, u.sid, u.epoch, u.base)
 func (q *Queries) StepEpochs(ctx context.Context, arg StepEpochsParams) (int64, error) {
-	result, err := q.db.Exec(ctx, stepEpochs,
-		arg.TenantID,
+	row := q.db.QueryRow(ctx, stepEpochs,
 		arg.Sids,
 		arg.Epochs,
 		arg.Bases,
+		arg.TenantID,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	var count int64
+	err := row.Scan(&count)
+	return count, err
 }
 
 const tryLockSessions = `-- name: TryLockSessions :many

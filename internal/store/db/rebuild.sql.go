@@ -262,6 +262,7 @@ FROM (SELECT unnest($3::bigint[]) AS seq, unnest($4::bigint[]) AS epoch, unnest(
              unnest($6::smallint[]) AS role, unnest($7::integer[]) AS tokens, unnest($8::integer[]) AS flags,
              unnest($9::bytea[]) AS links, unnest($10::bigint[]) AS total) u
 WHERE e.tenant_id = $1 AND e.sid = $2 AND e.seq = u.seq
+  AND e.seq >= (SELECT min(x) FROM unnest($3::bigint[]) AS x) AND e.seq <= (SELECT max(x) FROM unnest($3::bigint[]) AS x)
 `
 
 type RewriteFactsParams struct {
@@ -277,7 +278,8 @@ type RewriteFactsParams struct {
 	Totals   []int64
 }
 
-// What is derived of events, never their bytes.
+// What is derived of events, never their bytes. Whatever the plan, no more of the
+// session is read than lies between the first and the last.
 //
 //	UPDATE events e
 //	SET epoch = u.epoch, reader_version = u.version, role = u.role, tokens = u.tokens, flags = u.flags, links = u.links, offset_tokens = u.total
@@ -285,6 +287,7 @@ type RewriteFactsParams struct {
 //	             unnest($6::smallint[]) AS role, unnest($7::integer[]) AS tokens, unnest($8::integer[]) AS flags,
 //	             unnest($9::bytea[]) AS links, unnest($10::bigint[]) AS total) u
 //	WHERE e.tenant_id = $1 AND e.sid = $2 AND e.seq = u.seq
+//	  AND e.seq >= (SELECT min(x) FROM unnest($3::bigint[]) AS x) AND e.seq <= (SELECT max(x) FROM unnest($3::bigint[]) AS x)
 func (q *Queries) RewriteFacts(ctx context.Context, arg RewriteFactsParams) (int64, error) {
 	result, err := q.db.Exec(ctx, rewriteFacts,
 		arg.TenantID,

@@ -385,6 +385,8 @@ const reparent = `-- name: Reparent :exec
 UPDATE events e SET parent_seq = u.parent, offset_tokens = u.total
 FROM (SELECT unnest($3::bigint[]) AS seq, unnest($4::bigint[]) AS parent, unnest($5::bigint[]) AS total) u
 WHERE e.tenant_id = $1 AND e.sid = $2 AND e.seq = u.seq
+  -- Whatever the plan, no more of the session is read than lies between.
+  AND e.seq >= (SELECT min(x) FROM unnest($3::bigint[]) AS x) AND e.seq <= (SELECT max(x) FROM unnest($3::bigint[]) AS x)
 `
 
 type ReparentParams struct {
@@ -400,6 +402,8 @@ type ReparentParams struct {
 //	UPDATE events e SET parent_seq = u.parent, offset_tokens = u.total
 //	FROM (SELECT unnest($3::bigint[]) AS seq, unnest($4::bigint[]) AS parent, unnest($5::bigint[]) AS total) u
 //	WHERE e.tenant_id = $1 AND e.sid = $2 AND e.seq = u.seq
+//	  -- Whatever the plan, no more of the session is read than lies between.
+//	  AND e.seq >= (SELECT min(x) FROM unnest($3::bigint[]) AS x) AND e.seq <= (SELECT max(x) FROM unnest($3::bigint[]) AS x)
 func (q *Queries) Reparent(ctx context.Context, arg ReparentParams) error {
 	_, err := q.db.Exec(ctx, reparent,
 		arg.TenantID,
