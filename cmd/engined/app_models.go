@@ -18,12 +18,12 @@ func policy(cfg config.Config) compact.Policy {
 	return compact.Policy{
 		Threshold: cfg.CompactionThreshold, SoftThreshold: softShare * cfg.CompactionThreshold,
 		TargetShare: cfg.CompactionTarget, TailShare: cfg.CompactionTail,
-	}
+	}.Fitted()
 }
 
 // modelRules is the settings' word on models, whose policies hold.
 func modelRules(cfg config.Config) (engine.Models, error) {
-	if err := policy(cfg).WithDefaults().Validate(); err != nil {
+	if err := policy(cfg).Validate(); err != nil {
 		return nil, err
 	}
 	var out engine.Models

@@ -90,7 +90,7 @@ func parsePolicy(text string, cfg config.Config, budget int) (*replayPolicy, err
 		}
 	}
 	p.Policy.SoftThreshold = 0.8 * p.Policy.Threshold
-	p.Policy = p.Policy.WithDefaults()
+	p.Policy = p.Policy.Fitted()
 	return p, p.Policy.Validate()
 }
 

@@ -366,3 +366,18 @@ func TestPolicyAt(t *testing.T) {
 		}
 	}
 }
+
+// TestALowerThresholdAloneIsAPolicy: whoever sets nothing else gets one that holds.
+func TestALowerThresholdAloneIsAPolicy(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		threshold := rapid.Float64Range(0.1, 1).Draw(t, "threshold")
+		p := Policy{Threshold: threshold, SoftThreshold: 0.8 * threshold, TargetShare: 0.6, TailShare: 0.3}.Fitted()
+		if err := p.Validate(); err != nil {
+			t.Fatalf("threshold %g: %v", threshold, err)
+		}
+		if p.TargetShare >= p.Threshold || threshold > 0.6 && p.TargetShare != 0.6 {
+			t.Fatalf("threshold %g: target %g, tail %g", threshold, p.TargetShare, p.TailShare)
+		}
+	})
+}

@@ -41,7 +41,7 @@ func DefaultPolicy() Policy {
 		TailShare:        0.30,
 		MinGainShare:     0.05,
 		ChunkTokens:      7000,
-		SummaryShare:     0.30,
+		SummaryShare:     0.25,
 		CondenseShare:    0.50,
 		MinSummaryTokens: 90,
 		MaxSummaryTokens: 3000,
@@ -91,6 +91,20 @@ func (p Policy) At(threshold, soft float64) Policy {
 		p.TailShare *= scale
 	}
 	p.Threshold, p.SoftThreshold = threshold, min(soft, threshold)
+	return p
+}
+
+// Fitted is the policy with target and tail that its threshold leaves room for:
+// one that is at or above the threshold becomes what it is of the default
+// threshold. Whoever lowers the threshold alone need not know of the others.
+func (p Policy) Fitted() Policy {
+	p = p.WithDefaults()
+	if p.TargetShare < p.Threshold {
+		return p
+	}
+	d := DefaultPolicy()
+	p.TargetShare = d.TargetShare / d.Threshold * p.Threshold
+	p.TailShare = min(p.TailShare, d.TailShare/d.Threshold*p.Threshold)
 	return p
 }
 

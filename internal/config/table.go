@@ -333,7 +333,7 @@ func Options() []Option {
 		},
 		{
 			Name: "compaction-target", Default: "0.6", Scope: Node | Working,
-			Usage: "part of the budget that a compaction aims for",
+			Usage: "part of the budget that a compaction aims for; one that is not below compaction-threshold is lowered with it",
 			bind:  func(c *Config) Value { return share(&c.CompactionTarget) },
 		},
 		{

@@ -2,6 +2,7 @@ package retrieval
 
 import (
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/engined/engined/contextengine"
@@ -67,7 +68,7 @@ func (p *plan) ask(match Match) {
 		}
 		units = append(units, w.Forms...)
 		if match == MatchAll {
-			for _, l := range w.Forms[0].Lookups() {
+			for _, l := range telling(w.Forms[0].Lookups()) {
 				p.lookups, p.owner = append(p.lookups, []search.Lookup{l}), append(p.owner, i)
 			}
 			continue
@@ -79,6 +80,28 @@ func (p *plan) ask(match Match) {
 		p.lookups, p.owner = append(p.lookups, forms), append(p.owner, i)
 	}
 	p.matcher = search.NewMatcher(units)
+}
+
+// mostLookups bounds what the index is asked for one unit. Each is a scan of its
+// own; what they let through is compared with the text in any case.
+const mostLookups = 8
+
+// telling are the look-ups of a unit that tell most: each once, and of very many
+// the longest.
+func telling(of []search.Lookup) []search.Lookup {
+	seen := make(map[search.Lookup]bool, len(of))
+	var out []search.Lookup
+	for _, l := range of {
+		if !seen[l] {
+			seen[l] = true
+			out = append(out, l)
+		}
+	}
+	if len(out) > mostLookups {
+		slices.SortStableFunc(out, func(a, b search.Lookup) int { return len(b.Term) - len(a.Term) })
+		out = out[:mostLookups]
+	}
+	return out
 }
 
 // longest stands for a unit of several look-ups where one is enough.
