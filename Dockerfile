@@ -21,7 +21,7 @@ COPY --from=build /out/engined /engined
 USER 65532:65532
 EXPOSE 7420
 # Inside a container loopback reaches nobody. Without keys, a node that listens
-# beyond it refuses to start: set ENGINED_KEYS, or ENGINED_INSECURE=true.
+# beyond it answers 401 to every call: set ENGINED_KEYS, or ENGINED_INSECURE=true.
 ENV ENGINED_LISTEN=0.0.0.0:7420 ENGINED_HEALTH_LISTEN=0.0.0.0:7420 ENGINED_LOG_FORMAT=json
 HEALTHCHECK --interval=5s --timeout=3s --start-period=30s --retries=3 CMD ["/engined", "health"]
 ENTRYPOINT ["/engined"]

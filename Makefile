@@ -113,7 +113,7 @@ bench-go: need-go need-postgres ## Run the Go benchmarks; PKG narrows them
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(ARGS) $(PKG)
 
 .PHONY: fuzz
-fuzz: need-go ## Run each fuzz test for FUZZTIME (1000x inputs, or 30s)
+fuzz: need-go ## Run each fuzz test for FUZZTIME: inputs (5000x) or a time (30s)
 	@git grep -h -o -n --untracked -E '^func Fuzz[A-Za-z0-9_]+' -- '*_test.go' >/dev/null || { echo 'fuzz: there are no fuzz tests' >&2; exit 1; }
 	@git grep -o --untracked -E '^func Fuzz[A-Za-z0-9_]+' -- '*_test.go' | while IFS=: read -r file func; do \
 		name=$${func#func }; echo "fuzz $$(dirname $$file) $$name"; \
