@@ -107,3 +107,42 @@ func TestModelDecidesTheFactor(t *testing.T) {
 		t.Errorf("without a model it counts %d, want %d", got, plain)
 	}
 }
+
+// TestAFirstCompactionIsOwedByWhatPromptsTeach: nothing was learned yet in a
+// session's first epoch, but its prompts tell that the model counts half as much
+// again; the debt does not wait until the estimate is there.
+func TestAFirstCompactionIsOwedByWhatPromptsTeach(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	raws, prompts := costly(t, 60, func(_ int, text string) string { return assistant(text) })
+	const budget = 20_000
+	threshold := 0.85 * budget
+	var all []json.RawMessage
+	estimated := 0
+	for i, prompt := range prompts {
+		for _, raw := range raws[2*i : 2*i+2] {
+			all = append(all, json.RawMessage(raw))
+			estimated += estimate(t, raw)
+		}
+		given := budget
+		res, err := b.AfterTurn(t.Context(), contextengine.AfterTurnParams{
+			Session: on("k"), Messages: all, PrePromptMessageCount: 2 * i, Usage: &contextengine.Usage{Input: prompt},
+			TokenBudget: &given, RuntimeContext: &contextengine.RuntimeContext{ModelID: "m-1"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		counted := float64(estimated) * 1.5
+		if res.Compaction == contextengine.CompactionNone {
+			if counted > 1.1*threshold {
+				t.Fatalf("turn %d: %.0f tokens of a budget of %d, estimated as %d, and no compaction is owed", i, counted, budget, estimated)
+			}
+			continue
+		}
+		if counted < 0.9*threshold {
+			t.Errorf("turn %d: a compaction is owed for %.0f tokens of a budget of %d", i, counted, budget)
+		}
+		return
+	}
+	t.Fatal("no compaction was ever owed")
+}

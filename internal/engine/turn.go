@@ -41,7 +41,7 @@ func (w *writer) commitTurn(ctx context.Context, p contextengine.CommitTurnParam
 	}
 	t := &adopt.Turn{Params: p, Events: evs, Chain: chain, End: completed(report)}
 	it := store.HostItem(p.Session, p.Expectations)
-	if err := w.owing(ctx, it, report); err != nil {
+	if err := w.owing(ctx, it, report, promptOf(report.PromptTokens, p.Messages)); err != nil {
 		return none, err
 	}
 	if err := t.Write(it); err != nil {
@@ -90,7 +90,7 @@ func (w *writer) afterTurn(ctx context.Context, p contextengine.AfterTurnParams)
 		return none, err
 	}
 	it := store.HostItem(p.Session, p.Expectations)
-	if err := w.owing(ctx, it, report); err != nil {
+	if err := w.owing(ctx, it, report, promptOf(report.PromptTokens, p.Messages[p.PrePromptMessageCount:])); err != nil {
 		return none, err
 	}
 	end := completed(report)
@@ -125,7 +125,7 @@ func (w *writer) afterTurn(ctx context.Context, p contextengine.AfterTurnParams)
 
 // owing has an item put its session into debt where it grows over the threshold
 // of its model: the one that this turn names, else the last that was named.
-func (w *writer) owing(ctx context.Context, it *store.Item, r events.TurnCompletedBody) error {
+func (w *writer) owing(ctx context.Context, it *store.Item, r events.TurnCompletedBody, prompt int64) error {
 	it.Budget, it.Owes, it.Model = int64(r.TokenBudget), w.owes, r.Model
 	if !w.owes {
 		return nil
@@ -140,6 +140,9 @@ func (w *writer) owing(ctx context.Context, it *store.Item, r events.TurnComplet
 		}
 	}
 	var err error
+	if it.FactorMilli, err = w.gauged(ctx, it, prompt); err != nil || it.FactorMilli > 0 {
+		return err
+	}
 	it.FactorMilli, err = w.unlearned(ctx, it)
 	return err
 }

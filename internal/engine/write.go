@@ -24,6 +24,7 @@ type writer struct {
 	owes bool
 	// learned are sessions whose own factor is known to be beyond the least.
 	learned known
+	gauges  gauges
 }
 
 // event reads a message into the event that stores it. field names it in errors.
