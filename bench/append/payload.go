@@ -65,7 +65,7 @@ func appendSQL(size int, session, key string) string {
 		"$session", session, "$key", key, "$hash", fmt.Sprintf(`'\x%x'`, hash), "$body", fmt.Sprintf(`'\x%x'`, body),
 		"$version", strconv.Itoa(message.ReaderVersion), "$role", strconv.Itoa(int(f.Role)),
 		"$tokens", strconv.Itoa(f.Tokens), "$flags", strconv.Itoa(int(flags)), "$links", links, "$tenant", tenant,
-	).Replace(`SELECT o_verdict, o_sid, o_head, o_host_head, o_epoch, o_debt, o_seq, o_known FROM append_events('$tenant', false, 128000, 750, ` +
+	).Replace(`SELECT o_verdict, o_sid, o_head, o_host_head, o_epoch, o_debt, o_seq, o_known FROM append_events('$tenant', false, 128000, 850, ` +
 		`ARRAY[$session]::text[], ARRAY[gen_random_uuid()], ARRAY[true], ARRAY[true], ARRAY['']::text[], ` +
 		`ARRAY['']::text[], ARRAY[-1]::bigint[], ARRAY[-1]::bigint[], ARRAY['']::text[], ARRAY[0], ARRAY[0]::bigint[], ` +
 		`ARRAY[false], ARRAY[1], ARRAY[true], ARRAY[false], ` +

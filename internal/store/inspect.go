@@ -34,7 +34,12 @@ func Schema(ctx context.Context, url string) (current, target int64, err error) 
 
 // hasSchema reports whether the database was ever migrated.
 func hasSchema(ctx context.Context, url string) (bool, error) {
-	conn, err := pgx.Connect(ctx, url)
+	cc, err := pgx.ParseConfig(url)
+	if err != nil {
+		return false, fmt.Errorf("database url: %w", err)
+	}
+	cc.DefaultQueryExecMode = pgx.QueryExecModeExec // a pooler may stand between
+	conn, err := pgx.ConnectConfig(ctx, cc)
 	if err != nil {
 		return false, err
 	}

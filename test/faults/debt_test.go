@@ -50,7 +50,7 @@ func TestASessionGrowsWhileThereIsNothingToGain(t *testing.T) {
 	// One message cannot be compacted: the newest one of the user is always shown.
 	g := &gateway{load: l, rand: newRand()}
 	g.made++
-	large := fmt.Appendf(nil, `{"role":"user","content":%q}`, strings.Repeat("what does this mean? ", 480))
+	large := fmt.Appendf(nil, `{"role":"user","content":%q}`, strings.Repeat("what does this mean? ", 540))
 	w := l.rec.Begin(session, audit.Commit, large)
 	a := l.post(t.Context(), node.URL, session, "commit-turn", object(
 		"advancementKey", quote("large"), "messages", array([][]byte{large}), "tokenBudget", fmt.Append(nil, budget)))
