@@ -80,6 +80,8 @@ func (c *cli) root() *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&c.configFile, "config", "", "settings file (ENGINED_CONFIG; by default engined.yaml, where it exists)")
 	root.SetFlagErrorFunc(flagError)
+	root.SetUsageFunc(c.usage)
+	root.SetHelpCommandGroupID("admin")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddGroup(
 		&cobra.Group{ID: "run", Title: "Run:"},

@@ -28,8 +28,10 @@ func (c *cli) replay() *cobra.Command {
 		Use: "replay KEY", Short: "Run a session again under other policies and compare", Args: oneArg,
 		Long: words(
 			"Read a session from a node, run it again here on a private Postgres for each policy, and show side by side what its",
-			"windows cost and keep: the node and the session are not touched. A policy is a name and what differs from the defaults:\n\n",
-			"  engined replay KEY --policy now --policy 'late:threshold=0.9,target=0.6' --policy 'never:compaction=off'\n\n",
+			"windows cost and keep: the node and the session are not touched. A policy is a name and what differs from the defaults:",
+			"",
+			"  engined replay KEY --policy now --policy 'late:threshold=0.9,target=0.6' --policy 'never:compaction=off'",
+			"",
 			"Its keys: budget, threshold, target, tail, chunk, fan-in, compaction=on|off,",
 			"engine=lossless|rolling|recall|legacy.",
 		),
@@ -38,7 +40,7 @@ func (c *cli) replay() *cobra.Command {
 	policies := cmd.Flags().StringArray("policy", []string{"default", "never:compaction=off"}, "a policy, NAME[:KEY=VALUE,…]; may be repeated")
 	budget := cmd.Flags().Int("budget", 0, "token budget; by default the session's own, else the configured default")
 	model := cmd.Flags().String("model", "", "count tokens for this model")
-	scope := config.General | config.Client | config.Working
+	scope := config.General | config.Client | config.Replaying
 	return c.command(cmd, scope, devDefaults, func(ctx context.Context, cfg config.Config, args []string) error {
 		var all []*replayPolicy
 		for _, text := range *policies {

@@ -129,6 +129,8 @@ const (
 	Keeping
 	// Owing options say when a session owes a compaction.
 	Owing
+	// Replaying options say how a session is run again.
+	Replaying
 	// Client options belong to commands that talk to a node.
 	Client
 )

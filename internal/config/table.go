@@ -82,9 +82,9 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return yesNo(&c.Audit) },
 		},
 		{
-			Name: "audit-retention", Default: "2160h0m0s", Scope: Node,
+			Name: "audit-retention", Default: "90d", Scope: Node,
 			Usage: "how long the record is kept",
-			bind:  func(c *Config) Value { return duration(&c.AuditRetention) },
+			bind:  func(c *Config) Value { return somePeriod(&c.AuditRetention) },
 		},
 		{
 			Name: "engine", Default: "lossless", Scope: Node | Working,
@@ -107,7 +107,7 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return list(&c.EngineTimeoutList, "durations", checkTimeout) },
 		},
 		{
-			Name: "default-token-budget", Default: "128000", Scope: Node | Working | Owing,
+			Name: "default-token-budget", Default: "128000", Scope: Node | Working | Owing | Replaying,
 			Usage: "token budget of sessions whose host never told one",
 			bind:  func(c *Config) Value { return count(&c.DefaultTokenBudget, 1, math.MaxInt32) },
 		},
@@ -122,7 +122,7 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return duration(&c.RequestTimeout) },
 		},
 		{
-			Name: "compact-timeout", Default: "3m0s", Scope: Node | Working,
+			Name: "compact-timeout", Default: "3m", Scope: Node | Working,
 			Usage: "longest time for a compaction, whichever engine serves and whoever asks",
 			bind:  func(c *Config) Value { return duration(&c.CompactTimeout) },
 		},
@@ -262,7 +262,7 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return duration(&c.IndexInterval) },
 		},
 		{
-			Name: "sweep-lease", Default: "1m0s", Scope: Working,
+			Name: "sweep-lease", Default: "1m", Scope: Working,
 			Usage: "how long a job that a sweep sent is waited for before it is sent again",
 			bind:  func(c *Config) Value { return duration(&c.SweepLease) },
 		},
@@ -297,7 +297,7 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return yesNo(&c.RewriteResults) },
 		},
 		{
-			Name: "rolling-turns", Default: "4", Scope: Node | Working,
+			Name: "rolling-turns", Default: "4", Scope: Node | Working | Replaying,
 			Usage: "newest turns that the engine rolling keeps verbatim, as far as they fit",
 			bind:  func(c *Config) Value { return count(&c.RollingTurns, 1, 1000) },
 		},
@@ -317,27 +317,27 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return sizeOrNone(&c.RetentionSize) },
 		},
 		{
-			Name: "retention-floor", Default: "24h0m0s", Scope: Working | Keeping,
+			Name: "retention-floor", Default: "1d", Scope: Working | Keeping,
 			Usage: "time since its newest write within which a session is never erased for its size, nor those it was forked from",
 			bind:  func(c *Config) Value { return period(&c.RetentionFloor) },
 		},
 		{
-			Name: "retention-interval", Default: "10m0s", Scope: Working,
+			Name: "retention-interval", Default: "10m", Scope: Working,
 			Usage: "how often a worker looks for what retention has to erase",
 			bind:  func(c *Config) Value { return duration(&c.RetentionInterval) },
 		},
 		{
-			Name: "compaction-threshold", Default: "0.85", Scope: Node | Working | Owing,
+			Name: "compaction-threshold", Default: "0.85", Scope: Node | Working | Owing | Replaying,
 			Usage: "part of the budget above which a session owes a compaction",
 			bind:  func(c *Config) Value { return share(&c.CompactionThreshold) },
 		},
 		{
-			Name: "compaction-target", Default: "0.6", Scope: Node | Working,
+			Name: "compaction-target", Default: "0.6", Scope: Node | Working | Replaying,
 			Usage: "part of the budget that a compaction aims for; one that is not below compaction-threshold is lowered with it",
 			bind:  func(c *Config) Value { return share(&c.CompactionTarget) },
 		},
 		{
-			Name: "compaction-tail", Default: "0.3", Scope: Node | Working,
+			Name: "compaction-tail", Default: "0.3", Scope: Node | Working | Replaying,
 			Usage: "part of the budget that the newest messages keep verbatim at least; they keep more while compaction-target leaves room",
 			bind:  func(c *Config) Value { return share(&c.CompactionTail) },
 		},
@@ -362,7 +362,7 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return list(&c.SummarizerLimits, "list", checkLimit) },
 		},
 		{
-			Name: "summarizer-timeout", Default: "2m0s", Scope: Node | Working,
+			Name: "summarizer-timeout", Default: "2m", Scope: Node | Working,
 			Usage: "longest time for one question to a model",
 			bind:  func(c *Config) Value { return duration(&c.SummarizerTimeout) },
 		},

@@ -93,23 +93,48 @@ func duration(to *time.Duration) Value {
 			return 0, fmt.Errorf("%s is not above zero", s)
 		}
 		return d, nil
-	}, time.Duration.String}
+	}, formatDuration}
+}
+
+// formatDuration writes 10m0s as 10m.
+func formatDuration(d time.Duration) string {
+	s := d.String()
+	if whole, ok := strings.CutSuffix(s, "h0m0s"); ok {
+		return whole + "h"
+	}
+	if whole, ok := strings.CutSuffix(s, "m0s"); ok {
+		return whole + "m"
+	}
+	return s
 }
 
 // period is a long duration that may be written in days; 0 is none.
 func period(to *time.Duration) Value {
+	return field[time.Duration]{to, "period", parsePeriod, formatPeriod}
+}
+
+// somePeriod is one that is not 0.
+func somePeriod(to *time.Duration) Value {
 	return field[time.Duration]{to, "period", func(s string) (time.Duration, error) {
-		if number, ok := strings.CutSuffix(s, "d"); ok {
-			if days, err := strconv.ParseUint(number, 10, 16); err == nil {
-				return time.Duration(days) * 24 * time.Hour, nil
-			}
+		d, err := parsePeriod(s)
+		if err == nil && d == 0 {
+			return 0, fmt.Errorf("%s is not above zero", s)
 		}
-		d, err := time.ParseDuration(s)
-		if err != nil || d < 0 {
-			return 0, fmt.Errorf("%q is not a period such as 90d or 12h", s)
-		}
-		return d, nil
+		return d, err
 	}, formatPeriod}
+}
+
+func parsePeriod(s string) (time.Duration, error) {
+	if number, ok := strings.CutSuffix(s, "d"); ok {
+		if days, err := strconv.ParseUint(number, 10, 16); err == nil {
+			return time.Duration(days) * 24 * time.Hour, nil
+		}
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is not a period such as 90d or 12h", s)
+	}
+	return d, nil
 }
 
 func formatPeriod(d time.Duration) string {
@@ -117,7 +142,7 @@ func formatPeriod(d time.Duration) string {
 	if d > 0 && d%day == 0 {
 		return strconv.FormatInt(int64(d/day), 10) + "d"
 	}
-	return d.String()
+	return formatDuration(d)
 }
 
 var units = []struct {
