@@ -65,7 +65,7 @@ type SearchIndex struct {
 	IndexedAt *time.Time `json:"indexedAt,omitempty"`
 	// IndexedTo is the newest indexed seq, in a search of one session.
 	IndexedTo int64 `json:"indexedTo,omitempty"`
-	// Note says what is never indexed: encrypted sessions are not searched.
+	// Note says what was not searched: encrypted sessions that sessionKey does not name.
 	Note string `json:"note,omitempty"`
 }
 
@@ -117,7 +117,10 @@ func serveSearch(c *call) error {
 		page.Next = &a.Next
 	}
 	if a.Encrypted {
-		page.Index.Note = "encrypted sessions are not in the index and were not searched"
+		page.Index.Note = "encrypted sessions are not in the index and were not searched; name one with sessionKey to search it"
+		if r.SessionKey != "" {
+			page.Index.Note = "the session is encrypted and long: only the newest of it was searched"
+		}
 	}
 	if !a.IndexedAt.IsZero() {
 		at := a.IndexedAt.UTC()

@@ -176,16 +176,21 @@ func (c *callNames) note(e *store.FeedEvent) {
 }
 
 func (c *callNames) keep(sid uuid.UUID, body []byte) {
+	if c.names[sid] == nil {
+		c.names[sid] = make(map[string]string)
+	}
+	noteCalls(c.names[sid], body)
+}
+
+// noteCalls takes in the tools of the calls of a message, by their ids.
+func noteCalls(names map[string]string, body []byte) {
 	m, err := message.Read(body)
 	if err != nil {
 		return
 	}
 	for i := range m.Blocks {
 		if b := &m.Blocks[i]; b.Kind == message.ToolCall {
-			if c.names[sid] == nil {
-				c.names[sid] = make(map[string]string)
-			}
-			c.names[sid][b.Call.ID] = b.Call.Name
+			names[b.Call.ID] = b.Call.Name
 		}
 	}
 }

@@ -102,6 +102,7 @@ type Answer struct {
 	IndexedAt time.Time
 	// IndexedTo is the newest indexed seq, where one session is looked at.
 	IndexedTo int64
-	// Encrypted: some of the sessions asked for are encrypted, and were not searched.
+	// Encrypted: some of what was asked for is encrypted, and was not searched. An
+	// encrypted session that is asked for by its key is, the newest 32 MiB of it.
 	Encrypted bool
 }

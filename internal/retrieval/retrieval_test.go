@@ -33,7 +33,12 @@ type bundle struct {
 
 func setup(t testing.TB) *bundle {
 	t.Helper()
-	st, err := store.Open(t.Context(), store.Config{URL: testdb.New(t)})
+	return setupOn(t, store.Config{URL: testdb.New(t)})
+}
+
+func setupOn(t testing.TB, cfg store.Config) *bundle {
+	t.Helper()
+	st, err := store.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

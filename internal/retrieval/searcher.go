@@ -30,6 +30,7 @@ type Reader interface {
 		partsEach int, maxBytes int64) ([]store.SearchPart, error)
 	SearchNeighbours(ctx context.Context, tenant string, f *store.SearchFilter, found []store.SearchFound) ([]store.SearchNeighbour, error)
 	SearchScan(ctx context.Context, tenant string, f *store.SearchFilter, filler string, before store.SearchMark, limit int) ([]store.SearchScanned, error)
+	EventsWithin(ctx context.Context, tenant string, sid uuid.UUID, after int64, limit int, maxBytes int64) ([]events.Event, error)
 }
 
 var _ Reader = (*store.Store)(nil)
@@ -59,12 +60,14 @@ type Searcher struct {
 	indexer *Indexer
 	gate    *gate
 	now     func() time.Time
+	// shelfBytes bounds the bodies that one search reads of an encrypted session.
+	shelfBytes int64
 }
 
 // NewSearcher makes a Searcher. With an indexer, a search first indexes what
 // the log has got since, for a moment.
 func NewSearcher(read Reader, indexer *Indexer) *Searcher {
-	return &Searcher{read: read, indexer: indexer, now: time.Now}
+	return &Searcher{read: read, indexer: indexer, now: time.Now, shelfBytes: shelfBytes}
 }
 
 // Search answers with a page of hits. What is wrong with the request is an
@@ -91,8 +94,17 @@ func (s *Searcher) Search(ctx context.Context, r Request) (Answer, error) {
 	if p.filter.Sessions, sids, err = s.scopes(ctx, &r); err != nil {
 		return Answer{}, err
 	}
-	state, err := s.fresh(ctx, r.Tenant, sids)
+	state, err := s.read.SearchState(ctx, r.Tenant, sids)
 	if err != nil {
+		return Answer{}, err
+	}
+	if state.Sealed && r.SessionKey != "" && len(r.Scopes) == 0 {
+		var h *shelf
+		if h, state, err = s.shelve(ctx, &r, p, sids[len(sids)-1]); err != nil {
+			return Answer{}, err
+		}
+		s = &Searcher{read: h, now: s.now}
+	} else if state, err = s.fresh(ctx, r.Tenant, sids, state); err != nil {
 		return Answer{}, err
 	}
 	out := Answer{Hits: []Hit{}, Current: !state.Behind, IndexedAt: state.IndexedAt, IndexedTo: state.Seq, Encrypted: state.Sealed}
@@ -165,10 +177,9 @@ func (s *Searcher) scopes(ctx context.Context, r *Request) ([]store.SearchScope,
 }
 
 // fresh tells how far the index is, after it was given a moment to catch up.
-func (s *Searcher) fresh(ctx context.Context, tenant string, sids []uuid.UUID) (store.SearchIndexState, error) {
-	state, err := s.read.SearchState(ctx, tenant, sids)
-	if err != nil || !state.Behind || s.indexer == nil {
-		return state, err
+func (s *Searcher) fresh(ctx context.Context, tenant string, sids []uuid.UUID, state store.SearchIndexState) (store.SearchIndexState, error) {
+	if !state.Behind || s.indexer == nil {
+		return state, nil
 	}
 	until := s.now().Add(catchUp)
 	held := s.now().Add(horizon)
