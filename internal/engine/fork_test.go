@@ -3,10 +3,13 @@ package engine_test
 import (
 	"encoding/json"
 	"errors"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"github.com/engined/engined/contextengine"
 )
@@ -239,3 +242,44 @@ func TestAForkDoesNotDependOnTheParentsHistory(t *testing.T) {
 		t.Errorf("%d events of its own, %v", len(evs), err)
 	}
 }
+
+// TestAForksShortFormsNameSummariesByTheirID: by their places, whoever wrote them.
+func TestAForksShortFormsNameSummariesByTheirID(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.ingest("p", talk(0, 60)...)
+	if res := b.compact("p", 12_000); !res.Compacted {
+		t.Fatalf("%+v", res)
+	}
+	b.fork("p", "f")
+	b.ingest("f", talk(60, 60)...)
+	if res := b.compact("f", 12_000); !res.Compacted {
+		t.Fatalf("%+v", res)
+	}
+	v, err := b.store.View(t.Context(), "t", "f", uuid.Nil, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]bool{}
+	for _, l := range v.State.Live {
+		ids[strconv.FormatInt(l.Seq, 10)] = true
+	}
+	marks := 0
+	for budget := 400; budget < 12_000; budget += 200 {
+		for _, m := range b.window("f", budget).Messages {
+			for _, mark := range shortMark.FindAllStringSubmatch(string(m), -1) {
+				for id := range strings.SplitSeq(mark[1]+mark[2], ", ") {
+					marks++
+					if !ids[id] {
+						t.Fatalf("budget %d names summary %s; there are %v: %s", budget, id, ids, mark[0])
+					}
+				}
+			}
+		}
+	}
+	if marks == 0 {
+		t.Error("no window has a short form")
+	}
+}
+
+var shortMark = regexp.MustCompile(`expand summary (\d+)|no room for the summaries ([\d, ]+)`)

@@ -16,8 +16,8 @@ type Source struct {
 	// Estimate is the uncalibrated estimate of a text's tokens, the same that
 	// the facts were made with. Needed where an item is cut.
 	Estimate func(string) int
-	// Seq names an item in the mark of a cut one; nil where items are named as
-	// the plan does.
+	// Seq names a message in the mark of a cut one; nil where messages are named
+	// as the plan does.
 	Seq func(int64) int64
 }
 
@@ -37,7 +37,7 @@ func (p Plan) Render(src Source) ([]json.RawMessage, error) {
 			if !ok {
 				return nil, &MissingBodyError{it.Seq}
 			}
-			out = append(out, RenderSummary(p.Dialect, p.Summaries[summary], p.standInFor(text, it, src)))
+			out = append(out, RenderSummary(p.Dialect, p.Summaries[summary], p.standInFor(text, it, src.Estimate)))
 			summary++
 			continue
 		}

@@ -102,36 +102,33 @@ func (l *layout) leaving() []int {
 
 // standInFor is what stands in the window for a summary's text: a shorter form
 // of it, the line about summaries that are not shown, or both.
-func (p Plan) standInFor(text string, it Item, src Source) string {
-	name := func(seq int64) int64 {
-		if src.Seq == nil {
-			return seq
-		}
-		return src.Seq(seq)
-	}
+//
+// Summaries are named as the plan does, not as Source.Seq: that is their id,
+// whichever session's log they are in.
+func (p Plan) standInFor(text string, it Item, est func(string) int) string {
 	notice := ""
 	if it.Notice {
-		notice = "\n" + noticeOf(p.LeftOut, name)
+		notice = "\n" + noticeOf(p.LeftOut)
 	}
 	if it.CutTo == 0 {
 		return text + notice
 	}
-	around := max(it.Whole-src.Estimate(text), 0)
+	around := max(it.Whole-est(text), 0)
 	total := utf8.RuneCountInString(text)
 	mark := func(n int) string {
-		return fmt.Sprintf("\n[engined: %d of %d characters shown for want of room; expand summary %d for the rest]", n, total, name(it.Seq))
+		return fmt.Sprintf("\n[engined: %d of %d characters shown for want of room; expand summary %d for the rest]", n, total, it.Seq)
 	}
-	limit := it.CutTo - around - src.Estimate(mark(total)) - src.Estimate(notice)
-	short := extract(text, limit, src.Estimate)
+	limit := it.CutTo - around - est(mark(total)) - est(notice)
+	short := extract(text, limit, est)
 	return short + mark(utf8.RuneCountInString(short)) + notice
 }
 
 // noticeOf names the summaries that are not shown.
-func noticeOf(out []LeftOut, name func(int64) int64) string {
+func noticeOf(out []LeftOut) string {
 	var ids []string
 	for _, lo := range out {
 		if lo.Kind == KindSummary {
-			ids = append(ids, strconv.FormatInt(name(lo.Seq), 10))
+			ids = append(ids, strconv.FormatInt(lo.Seq, 10))
 		}
 	}
 	more := ""
