@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -86,6 +87,8 @@ func (c *Compactor) reported(ctx context.Context, v store.View, entries []window
 		return nil, err
 	}
 	var out []tokens.Reported
+	cut := c.cutBefore(v, entries)
+	less := false
 	for i := len(replies) - 1; i >= 0; i-- {
 		reply := &replies[i]
 		m, err := message.Read(bodies[reply.Seq])
@@ -107,9 +110,31 @@ func (c *Compactor) reported(ctx context.Context, v store.View, entries []window
 			}
 			turns = turns[1:]
 		}
+		less = less || cut[reply.Seq]
 		if r.Prompt > 0 {
+			r.Less, less = less, false
 			out = append(out, r)
 		}
 	}
 	return out, nil
+}
+
+// cutBefore tells of which replies the prompts hold a result or a note, new since
+// the reply before, that windows of the session's budget cut.
+func (c *Compactor) cutBefore(v store.View, entries []window.Entry) map[int64]bool {
+	p := window.Params{Budget: int(cmp.Or(v.TokenBudget, int64(c.cfg.DefaultBudget))), FactorMilli: v.State.FactorMilli}
+	out := map[int64]bool{}
+	cut, calls := false, 0
+	for i := range entries {
+		e := &entries[i]
+		if e.Role == message.Assistant && !e.Flags.Has(message.Hidden) {
+			if cut {
+				out[e.Seq] = true
+			}
+			cut, calls = false, len(e.Calls)
+			continue
+		}
+		cut = cut || p.Cuts(e, calls)
+	}
+	return out
 }

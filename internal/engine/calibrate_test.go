@@ -146,3 +146,86 @@ func TestAFirstCompactionIsOwedByWhatPromptsTeach(t *testing.T) {
 	}
 	t.Fatal("no compaction was ever owed")
 }
+
+// TestAPromptThatCannotBeTeachesNothingForGood: after it, prompts are looked at as
+// before; and what one model teaches is not another's.
+func TestAPromptThatCannotBeTeachesNothingForGood(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	raws, prompts := costly(t, 60, func(_ int, text string) string { return assistant(text) })
+	const budget = 20_000
+	estimated := 0
+	for i, prompt := range prompts {
+		var turn []json.RawMessage
+		for _, raw := range raws[2*i : 2*i+2] {
+			turn = append(turn, json.RawMessage(raw))
+			estimated += estimate(t, raw)
+		}
+		given, model := budget, "m-1"
+		switch {
+		case i == 3:
+			prompt = 2_000_000_000
+		case i > 4 && i%5 == 0:
+			prompt, model = 0, "m-2"
+		}
+		res, err := b.AfterTurn(t.Context(), contextengine.AfterTurnParams{
+			Session: on("k"), Messages: turn, Usage: &contextengine.Usage{Input: prompt},
+			TokenBudget: &given, RuntimeContext: &contextengine.RuntimeContext{ModelID: model},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		counted := float64(estimated)
+		if model == "m-1" {
+			counted *= 1.5
+		}
+		switch owed := res.Compaction != contextengine.CompactionNone; {
+		case owed && counted < 0.85*0.9*budget:
+			t.Fatalf("turn %d of %s: owed for %.0f tokens of a budget of %d", i, model, counted, budget)
+		case owed:
+			return
+		case counted > 0.85*1.1*budget:
+			t.Fatalf("turn %d of %s: %.0f tokens of a budget of %d, and nothing is owed", i, model, counted, budget)
+		}
+	}
+	t.Fatal("no compaction was ever owed")
+}
+
+// TestAResultThatWindowsCutDoesNotLowerTheFactor: of it the prompt holds less than
+// the log, which says nothing of how the model counts.
+func TestAResultThatWindowsCutDoesNotLowerTheFactor(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const budget = 40_000
+	model := &contextengine.RuntimeContext{ModelID: "claude-x"}
+	given := budget
+	for i := range 14 {
+		id := fmt.Sprint("c", i)
+		b.ingest("k", user(fmt.Sprintf("Question %d. %s", i, strings.Repeat("There is a lot to say about it. ", 40))))
+		b.ingest("k", call(id), result(id, strings.Repeat(fmt.Sprintf("row %d of a long listing\n", i), 2000)))
+		prompt := 5000
+		for _, m := range b.window("k", budget).Messages {
+			prompt += estimate(t, string(m)) * 13 / 10
+		}
+		reply := fmt.Sprintf(`{"role":"assistant","content":[{"type":"text","text":"Answer %d."}],"model":"claude-x","usage":{"input":%d,"output":9},"stopReason":"stop"}`, i, prompt)
+		if _, err := b.AfterTurn(t.Context(), contextengine.AfterTurnParams{
+			Session: on("k"), Messages: []json.RawMessage{json.RawMessage(reply)}, TokenBudget: &given, RuntimeContext: model,
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if res := b.compact("k", budget); !res.Compacted {
+		t.Fatalf("%+v", res)
+	}
+	w, err := b.Assemble(t.Context(), contextengine.AssembleParams{Session: on("k"), TokenBudget: &given, Model: "claude-x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := 0
+	for _, m := range w.Messages {
+		raw += estimate(t, string(m))
+	}
+	if got := w.EstimatedTokens * 1000 / raw; got < 1280 {
+		t.Errorf("the window counts %d for %d estimated tokens, a factor of %d ‰; prompts grew by 1300 ‰", w.EstimatedTokens, raw, got)
+	}
+}

@@ -1,11 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
-	"sync"
 
 	"github.com/google/uuid"
 
@@ -24,35 +25,20 @@ const (
 	// gaugeFrom is the part of the threshold from which a prompt is near it: no model
 	// that was seen counts more than 1/gaugeFrom times the estimate.
 	gaugeFrom = 0.6
-	// gaugeAgain is by which part of the budget a prompt grows until the next look.
+	// gaugeAgain is by which part of the budget a prompt changes until the next look.
 	gaugeAgain = 0.05
 )
 
-// gauges remember what the prompts of sessions in their first epoch taught.
-type gauges struct {
-	mu   sync.Mutex
-	seen map[cacheKey]gauge
+type gaugeKey struct {
+	cacheKey
+	model string
 }
 
+// gauge is what the prompts of a session in its first epoch taught of a model.
 type gauge struct {
+	sid    uuid.UUID
 	prompt int64
 	factor int
-}
-
-func (g *gauges) get(key cacheKey) (gauge, bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	v, ok := g.seen[key]
-	return v, ok
-}
-
-func (g *gauges) put(key cacheKey, v gauge) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.seen == nil || len(g.seen) >= mostKnown {
-		g.seen = make(map[cacheKey]gauge)
-	}
-	g.seen[key] = v
 }
 
 // promptOf is the newest prompt that a turn tells of, 0 for none.
@@ -69,19 +55,21 @@ func promptOf(reported int, messages []json.RawMessage) int64 {
 }
 
 // gauged is the factor that the item's debt goes by in a session's first epoch; 0
-// where its own counts.
-func (w *writer) gauged(ctx context.Context, it *store.Item, prompt int64) (int, error) {
-	budget := it.Budget
-	if budget == 0 {
-		budget = int64(w.cfg.DefaultBudget)
+// where nothing is learned, or not more than the least.
+func (w *writer) gauged(ctx context.Context, it *store.Item, known scale, prompt int64) (int, error) {
+	key := gaugeKey{cacheKey{it.Tenant, it.SessionKey}, it.Model}
+	was, ok := w.gauges.get(key)
+	ok = ok && was.sid == known.sid
+	if ok && prompt == 0 {
+		return was.factor, nil
 	}
-	near := gaugeFrom * w.cfg.Models.Policy(w.cfg.Policy, it.Model).Threshold * float64(budget)
-	if float64(prompt) < near || w.learned.has(it.Tenant, it.SessionKey) {
+	budget := float64(cmp.Or(known.budget, int64(w.cfg.DefaultBudget)))
+	if float64(prompt) < gaugeFrom*w.cfg.Models.Policy(w.cfg.Policy, it.Model).Threshold*budget {
 		return 0, nil
 	}
-	key := cacheKey{it.Tenant, it.SessionKey}
-	was, ok := w.gauges.get(key)
-	if ok && float64(prompt-was.prompt) < gaugeAgain*float64(budget) {
+	// Also from a prompt that shrank: a single report that is too large would else
+	// be the last that was looked at.
+	if ok && math.Abs(float64(prompt-was.prompt)) < gaugeAgain*budget {
 		return was.factor, nil
 	}
 	v, err := w.cfg.Log.View(ctx, it.Tenant, it.SessionKey, uuid.Nil, 0, 0)
@@ -90,8 +78,7 @@ func (w *writer) gauged(ctx context.Context, it *store.Item, prompt int64) (int,
 		return 0, nil
 	case err != nil:
 		return 0, err
-	case v.State.Epoch > 1:
-		w.learned.put(it.Tenant, it.SessionKey)
+	case v.State.Epoch > 1: // the append will hear of it
 		return 0, nil
 	}
 	c := &Compactor{cfg: w.cfg}
@@ -107,6 +94,6 @@ func (w *writer) gauged(ctx context.Context, it *store.Item, prompt int64) (int,
 	if f <= tokens.Prior("") {
 		f = 0
 	}
-	w.gauges.put(key, gauge{prompt, f})
+	w.gauges.put(key, gauge{known.sid, prompt, f})
 	return f, nil
 }

@@ -2,27 +2,33 @@ package engine
 
 import "sync"
 
-// mostKnown bounds a set of sessions; a full one is emptied.
+// mostKnown bounds what is remembered; a full set is emptied.
 const mostKnown = 1 << 16
 
-// known is a set of sessions of which a node has seen something once. It forgets.
-type known struct {
+// known is what a node has seen of sessions. It forgets.
+type known[K comparable, V any] struct {
 	mu   sync.Mutex
-	seen map[cacheKey]struct{}
+	seen map[K]V
 }
 
-func (k *known) has(tenant, key string) bool {
+func (k *known[K, V]) get(key K) (V, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	_, ok := k.seen[cacheKey{tenant, key}]
-	return ok
+	v, ok := k.seen[key]
+	return v, ok
 }
 
-func (k *known) put(tenant, key string) {
+func (k *known[K, V]) put(key K, v V) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.seen == nil || len(k.seen) >= mostKnown {
-		k.seen = make(map[cacheKey]struct{})
+	if _, ok := k.seen[key]; k.seen == nil || len(k.seen) >= mostKnown && !ok {
+		k.seen = make(map[K]V)
 	}
-	k.seen[cacheKey{tenant, key}] = struct{}{}
+	k.seen[key] = v
+}
+
+func (k *known[K, V]) drop(key K) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.seen, key)
 }

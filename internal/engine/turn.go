@@ -15,7 +15,6 @@ import (
 	"github.com/engined/engined/internal/adopt"
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/store"
-	"github.com/engined/engined/internal/tokens"
 )
 
 func (w *writer) commitTurn(ctx context.Context, p contextengine.CommitTurnParams) (contextengine.CommitTurnResult, error) {
@@ -58,7 +57,7 @@ func (w *writer) commitTurn(ctx context.Context, p contextengine.CommitTurnParam
 	if a.Duplicate {
 		res.Status = contextengine.TurnDuplicate
 	}
-	res.Compaction = w.announce(p.Tenant, a)
+	res.Compaction = w.announce(p.Session, a)
 	return res, nil
 }
 
@@ -119,7 +118,7 @@ func (w *writer) afterTurn(ctx context.Context, p contextengine.AfterTurnParams)
 	if !a.Duplicate {
 		res.IngestedCount = len(evs) - skip
 	}
-	res.Compaction = w.announce(p.Tenant, a)
+	res.Compaction = w.announce(p.Session, a)
 	return res, nil
 }
 
@@ -140,10 +139,7 @@ func (w *writer) owing(ctx context.Context, it *store.Item, r events.TurnComplet
 		}
 	}
 	var err error
-	if it.FactorMilli, err = w.gauged(ctx, it, prompt); err != nil || it.FactorMilli > 0 {
-		return err
-	}
-	it.FactorMilli, err = w.unlearned(ctx, it)
+	it.ScaleMilli, err = w.scaled(ctx, it, prompt)
 	return err
 }
 
@@ -152,27 +148,6 @@ func unlessUnknown(err error) error {
 		return nil
 	}
 	return err
-}
-
-// unlearned is the factor that windows for the item's model are built with, where
-// the session's own does not have it yet: no epoch of it has begun since the model
-// is used. 0 is for all others. Most models have none and cost no look.
-func (w *writer) unlearned(ctx context.Context, it *store.Item) (int, error) {
-	prior := tokens.Prior(it.Model)
-	if prior <= tokens.Prior("") || w.learned.has(it.Tenant, it.SessionKey) {
-		return 0, nil
-	}
-	s, err := w.cfg.Log.Session(ctx, it.Tenant, it.SessionKey)
-	switch {
-	case errors.Is(err, contextengine.ErrUnknownSession):
-		return prior, nil
-	case err != nil:
-		return 0, err
-	case s.FactorMilli > tokens.Prior(""):
-		w.learned.put(it.Tenant, it.SessionKey)
-		return 0, nil
-	}
-	return prior, nil
 }
 
 // delivered tells how many of the new messages an earlier call brought under
@@ -268,13 +243,14 @@ func completed(r events.TurnCompletedBody) store.NewEvent {
 }
 
 // announce tells others of a finished turn and answers what it set in motion.
-func (w *writer) announce(tenant string, a store.Appended) contextengine.CompactionStatus {
+func (w *writer) announce(s contextengine.Session, a store.Appended) contextengine.CompactionStatus {
+	w.heard(s, a)
 	if !a.Duplicate {
-		w.cfg.Notifier.TurnCompleted(tenant, a.SID, a.Head, a.Epoch)
+		w.cfg.Notifier.TurnCompleted(s.Tenant, a.SID, a.Head, a.Epoch)
 	}
 	if !a.Debt {
 		return contextengine.CompactionNone
 	}
-	w.cfg.Notifier.CompactionOwed(tenant, a.SID, a.Epoch)
+	w.cfg.Notifier.CompactionOwed(s.Tenant, a.SID, a.Epoch)
 	return contextengine.CompactionScheduled
 }

@@ -20,11 +20,10 @@ const maxKeyBytes = 512
 
 // A writer turns the contract's writes into events.
 type writer struct {
-	cfg  Config
-	owes bool
-	// learned are sessions whose own factor is known to be beyond the least.
-	learned known
-	gauges  gauges
+	cfg    Config
+	owes   bool
+	scales known[cacheKey, scale]
+	gauges known[gaugeKey, gauge]
 }
 
 // event reads a message into the event that stores it. field names it in errors.

@@ -82,10 +82,10 @@ type Item struct {
 	Owes bool
 	// Model decides by which threshold; see Config.DebtMilliOf.
 	Model string
-	// FactorMilli calibrates the session's estimates for this, in thousandths, where
-	// its own factor is 1000 and too low; 0 leaves that as it is.
-	FactorMilli int
-	Events      []NewEvent
+	// ScaleMilli is by how much Model counts more for this than the session's own
+	// factor says, in thousandths; 0 is as much.
+	ScaleMilli int
+	Events     []NewEvent
 	// pinned is the life that the item is encrypted for; zero where it is not.
 	pinned uuid.UUID
 }
@@ -262,8 +262,8 @@ func (s *Store) params(items []*Item, try bool) db.AppendEventsParams {
 // owingAt is the threshold of an item.
 func (s *Store) owingAt(it *Item) int64 {
 	milli := s.cfg.debtMilliOf(it.Model)
-	if it.FactorMilli > 0 {
-		milli = milli * 1000 / int64(it.FactorMilli)
+	if it.ScaleMilli > 0 {
+		milli = milli * 1000 / int64(it.ScaleMilli)
 	}
 	return milli
 }

@@ -50,6 +50,9 @@ type Reported struct {
 	// Prompt is the size of the prompt as the provider counted it, with all that
 	// the host adds: its system prompt, its tools.
 	Prompt int64
+	// Less tells that the prompt may hold less than Before counts of what was said
+	// since the call before: a window cuts large results.
+	Less bool
 }
 
 // Calibrate compares how prompts grew with how the estimate did, call by call,
@@ -59,8 +62,9 @@ type Reported struct {
 //
 // The factor is one that three quarters of the estimated tokens stay within:
 // an estimate is rather a little too high than too low. A prompt that shrank
-// began a new window and tells nothing; one of exactly the size before is the
-// same call again, told by another of its parts.
+// began a new window and tells nothing, nor does a growth of which the prompt may
+// hold less than the estimate; one of exactly the size before is the same call
+// again, told by another of its parts.
 func Calibrate(calls []Reported) map[string]int {
 	type growth struct {
 		ratio     float64
@@ -75,7 +79,7 @@ func Calibrate(calls []Reported) map[string]int {
 		a, b := last, call
 		last = call
 		estimated, prompt := b.Before-a.Before, b.Prompt-a.Prompt
-		if a.Prompt == 0 || a.Model != b.Model || estimated < minGrowth || prompt <= 0 {
+		if a.Prompt == 0 || a.Model != b.Model || b.Less || estimated < minGrowth || prompt <= 0 {
 			continue
 		}
 		if r := float64(prompt) / float64(estimated); r < oddRatio {

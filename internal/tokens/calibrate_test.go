@@ -35,10 +35,17 @@ func TestCalibrate(t *testing.T) {
 	for i := 6; i < 12; i++ {
 		bigger[i].Prompt += 20000 // tools came along: one odd growth
 	}
+	cut := grow("a", 12, 1000, 9000, 1.2)
+	for i := range cut { // at every other call a large result of which prompts hold a little
+		cut[i].Before += int64(i+1) / 2 * 20000
+		cut[i].Prompt += int64(i+1) / 2 * 3000
+		cut[i].Less = i%2 == 1
+	}
 	for name, tc := range map[string]struct {
 		calls []tokens.Reported
 		want  map[string]int
 	}{
+		"a window cuts results":      {cut, map[string]int{"a": 1200}},
 		"nothing":                    {nil, map[string]int{}},
 		"what hosts add cancels":     {grow("a", 10, 1000, 30000, 1.25), map[string]int{"a": 1250}},
 		"by model":                   {mixed, map[string]int{"a": 1250, "b": 1600}},

@@ -65,6 +65,13 @@ func (p Params) cut(e *Entry, calls int) (to int, tokens int64) {
 	return to, p.calibrated(to)
 }
 
+// Cuts tells whether a window of these parameters cuts a message, which answers one
+// of so many calls.
+func (p Params) Cuts(e *Entry, calls int) bool {
+	to, _ := p.cut(e, calls)
+	return to > 0
+}
+
 // fitting is the outcome of the search for the tail's start.
 type fitting struct {
 	// start is the unit at which the tail begins, lead the number of units that
