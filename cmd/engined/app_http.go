@@ -142,14 +142,14 @@ func (a *App) healthServer() *http.Server {
 		_, _ = w.Write([]byte(`{"status":"ok"}`)) // a client that is gone needs no answer
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		checks := a.ready(r.Context())
-		for _, c := range checks {
-			if !c.OK && c.Required {
-				w.WriteHeader(http.StatusServiceUnavailable)
-				break
-			}
+		answer := api.Readiness{Ready: true, Checks: a.ready(r.Context())}
+		for _, c := range answer.Checks {
+			answer.Ready = answer.Ready && (c.OK || !c.Required)
 		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"checks": checks}) // as above
+		if !answer.Ready {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_ = json.NewEncoder(w).Encode(answer) // as above
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}))
 	return &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute}

@@ -34,7 +34,7 @@ func (c *cli) config() *cobra.Command {
 			for i, s := range settings {
 				rows[i] = row{s.Name, s.Env(), s.Shown(), string(s.Source)}
 			}
-			return printJSON(c.out, rows)
+			return printJSON(c.out, map[string]any{"settings": rows})
 		}
 		t := newTable(c.out, left("SETTING"), left("VALUE"), left("FROM"))
 		for _, s := range settings {

@@ -34,9 +34,9 @@ func (c *cli) doctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check Postgres, the schema, NATS and what is owed, each with its fix",
 		Long: words(
-			"Check what engined needs. With --database-url (and --nats-url) it looks at Postgres, schema, feed, debts and NATS",
-			"themselves; without one at the node of --url: whether it is ready, what it reaches, engines that are set aside and",
-			"models that are left alone. Exits 1 when something is wrong.",
+			"Check what engined needs. Where a database is set (and --nats-url) it looks at Postgres, schema, feed, debts and NATS",
+			"themselves; with --url, or without a database, at a node: whether it is ready, what it reaches, engines that are set",
+			"aside and models that are left alone. With --database-url and --url at both. Exits 1 when something is wrong.",
 			"",
 			"With --verify it folds the log of every session instead, while nodes go on serving, and compares heads, offsets,",
 			"recorded states, the facts of messages, bodies, keys and debts. It tells each difference and changes nothing.",
@@ -66,10 +66,12 @@ func (c *cli) doctor() *cobra.Command {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
 		var checks []check
-		if cfg.DatabaseURL == "" {
-			checks = checkNode(ctx, cfg)
-		} else {
+		asksNode, asksDatabase := cmd.Flags().Changed("url"), cmd.Flags().Changed("database-url")
+		if cfg.DatabaseURL != "" && (asksDatabase || !asksNode) {
 			checks = append(checkPostgres(ctx, cfg), checkNATS(ctx, cfg))
+		}
+		if asksNode || len(checks) == 0 {
+			checks = append(checks, checkNode(ctx, cfg)...)
 		}
 		return c.report(checks, *asJSON)
 	})
@@ -83,7 +85,10 @@ func (c *cli) report(checks []check, asJSON bool) error {
 		}
 	}
 	if asJSON {
-		if err := printJSON(c.out, checks); err != nil {
+		if err := printJSON(c.out, struct {
+			OK     bool    `json:"ok"`
+			Checks []check `json:"checks"`
+		}{wrong == 0, checks}); err != nil {
 			return err
 		}
 	} else {
@@ -179,14 +184,21 @@ func checkSummarizers(ctx context.Context, cl *client.Client) check {
 	}
 	asked := 0
 	for _, s := range list.Summarizers {
-		if s.State == "closed" || s.Kind == "" {
+		if s.Kind == "" { // of settings that were
+			continue
+		}
+		if s.State == "closed" {
 			asked++
 			continue
 		}
 		ch.Detail = fmt.Sprintf("%s is left alone after %s: %s", s.Name, plural(s.Failures, "failure"), s.LastError)
 		ch.Fix = "engined summarizers shows until when; access means a wrong key or model, busy a rate limit, slow and down the provider"
 	}
-	if ch.Detail == "" {
+	switch {
+	case ch.Detail != "":
+	case asked == 0:
+		ch.OK, ch.Detail = true, "none is set: the extractive rule writes"
+	default:
 		ch.OK, ch.Detail = true, plural(asked, "summarizer")+" may be asked"
 	}
 	return ch
@@ -259,8 +271,14 @@ func checkNATS(ctx context.Context, cfg config.Config) check {
 		return ch
 	}
 	defer b.Close(ctx)
-	if ch.OK, ch.Detail = b.Healthy(); !ch.OK {
-		ch.Fix = "is NATS running with JetStream (nats-server -js), and is --nats-url right? Nodes and workers make missing streams at their start. Turns are served without it, compactions wait"
+	ch.OK, ch.Detail = b.Healthy()
+	switch {
+	case ch.OK:
+	case strings.HasPrefix(ch.Detail, "connected"):
+		ch.Fix = "start a node or a worker: they make the streams; if one runs, its log says why it could not. Without them turns are served, compactions wait"
+	default:
+		ch.Detail = natsHosts(cfg.NATSURL) + ": " + ch.Detail
+		ch.Fix = "is NATS running with JetStream (nats-server -js), and is --nats-url right? Turns are served without it, compactions wait"
 	}
 	return ch
 }

@@ -90,15 +90,28 @@ func (c *cli) rotateKeys() *cobra.Command {
 
 func (c *cli) encryptionStatus() *cobra.Command {
 	cmd := &cobra.Command{Use: "status", Short: "Tell which master keys wrap how many session keys"}
+	asJSON := jsonFlag(cmd)
 	return c.command(cmd, config.General|config.Database, nil, func(ctx context.Context, cfg config.Config, _ []string) error {
 		return c.withVault(ctx, cfg, func(v *vault.Vault) error {
 			uses, err := v.Check(ctx)
-			for _, u := range uses {
+			type row struct {
+				ID          string `json:"id"`
+				SessionKeys int64  `json:"sessionKeys"`
+				Active      bool   `json:"active"`
+			}
+			rows := make([]row, len(uses))
+			for i, u := range uses {
+				rows[i] = row{u.Sample.Master, int64(u.Keys), u.Sample.Master == v.Active()}
+			}
+			if *asJSON {
+				return errors.Join(printJSON(c.out, map[string]any{"masterKeys": rows}), err)
+			}
+			for _, r := range rows {
 				mark := ""
-				if u.Sample.Master == v.Active() {
+				if r.Active {
 					mark = " (wraps new ones)"
 				}
-				fmt.Fprintf(c.out, "%s: %s%s\n", u.Sample.Master, plural(u.Keys, "session key"), mark)
+				fmt.Fprintf(c.out, "%s: %s%s\n", r.ID, plural(r.SessionKeys, "session key"), mark)
 			}
 			return err
 		})

@@ -73,7 +73,7 @@ func (c *cli) migrationStatus(ctx context.Context, cfg config.Config, asJSON boo
 		t.row(seqText(m.Version), m.Name, when)
 	}
 	if asJSON {
-		err = printJSON(c.out, rows)
+		err = printJSON(c.out, map[string]any{"migrations": rows})
 	} else {
 		err = t.flush()
 	}

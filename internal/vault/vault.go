@@ -184,7 +184,7 @@ func (v *Vault) Check(ctx context.Context) ([]MasterUse, error) {
 	var errs []error
 	for _, u := range uses {
 		if _, err := v.masters.unwrap(u.Sample.Tenant, u.Sample.SID, u.Sample.Wrapped); err != nil {
-			errs = append(errs, fmt.Errorf("%d session keys: %w", u.Keys, err))
+			errs = append(errs, fmt.Errorf("session keys (%d): %w", u.Keys, err))
 		}
 	}
 	return uses, errors.Join(errs...)
