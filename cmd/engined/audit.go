@@ -23,8 +23,8 @@ func (c *cli) audit() *cobra.Command {
 	limit := limitFlag(cmd, 50, "most rows; 0 is all")
 	session := cmd.Flags().String("session", "", "of this session alone")
 	key := cmd.Flags().String("key-id", "", "of this API key alone, by its id")
-	since := cmd.Flags().String("since", "", "not before this time, such as 2030-01-31T12:00:00Z")
-	until := cmd.Flags().String("until", "", "before this time")
+	since := cmd.Flags().String("since", "", "not before this time: RFC 3339, a date (UTC) or Unix milliseconds")
+	until := cmd.Flags().String("until", "", "before this time, written as --since")
 	return c.command(cmd, config.Client, nil, func(ctx context.Context, cfg config.Config, _ []string) error {
 		cl, err := node(cfg)
 		if err != nil {

@@ -160,13 +160,22 @@ func hintFor(err error) string {
 	switch {
 	case errors.As(err, &away) && isUntrusted(err):
 		return "--ca FILE names the certificates that the node's is signed by"
+	case errors.As(err, &away) && strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return "this node answers plain HTTP: name it with http://"
 	case errors.As(err, &away):
 		return "start a node with `engined dev`, or name one with --url"
 	case !errors.As(err, &p):
 		return ""
 	}
 	switch p.Status {
+	case 400:
+		if strings.Contains(p.Detail, "HTTP request to an HTTPS server") {
+			return "this node answers HTTPS: name it with https://"
+		}
 	case 401:
+		if p.Keyed {
+			return "the key that was given is unknown here: revoked, expired or another service's; `engined keys list` shows those that count"
+		}
 		return "give an API key with --key or ENGINED_KEY"
 	case 404:
 		if p.Field == "id" {

@@ -27,6 +27,13 @@ func (c *cli) diff() *cobra.Command {
 	fromBudget := cmd.Flags().Int("from-budget", 0, "token budget of the first window; by default the session's own then")
 	toBudget := cmd.Flags().Int("to-budget", 0, "token budget of the second window; by default the session's own then")
 	return c.command(cmd, config.Client, nil, func(ctx context.Context, cfg config.Config, args []string) error {
+		differs := false
+		for _, flag := range []string{"from", "to", "from-budget", "to-budget"} {
+			differs = differs || cmd.Flags().Changed(flag)
+		}
+		if !differs {
+			return usageError{errors.New("say what differs: --from, --to, --from-budget or --to-budget")}
+		}
 		cl, err := node(cfg)
 		if err != nil {
 			return err
@@ -41,7 +48,11 @@ func (c *cli) diff() *cobra.Command {
 			if cmd.Flags().Changed(budget) {
 				p.TokenBudget = tokens
 			}
-			return sideOf(ctx, cl, args[0], p)
+			side, err := sideOf(ctx, cl, args[0], p)
+			if err == nil {
+				c.beyondHead(asOf, p.AsOfSeq, side.Head)
+			}
+			return side, err
 		}
 		if _, err := cl.Session(ctx, args[0]); err != nil {
 			return err

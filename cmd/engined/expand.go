@@ -22,7 +22,7 @@ func (c *cli) expand() *cobra.Command {
 	return c.command(cmd, config.Client, nil, func(ctx context.Context, cfg config.Config, args []string) error {
 		id, err := strconv.ParseInt(args[1], 10, 64)
 		if err != nil {
-			return usageError{fmt.Errorf("%q is no summary's id; `engined show KEY` lists them", args[1])}
+			return usageError{fmt.Errorf("%q is no summary's id; `engined summaries KEY` lists them", args[1])}
 		}
 		cl, err := node(cfg)
 		if err != nil {

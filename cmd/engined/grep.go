@@ -75,14 +75,14 @@ func (c *cli) grep() *cobra.Command {
 
 func (c *cli) search(ctx context.Context, cl *client.Client, q string, filters url.Values, limit int, asJSON bool) error {
 	out := rowWriter{w: c.out, name: "hits"}
-	after, seen, current := "", 0, true
+	after, note, seen, current := "", "", 0, true
 	for {
 		found, err := cl.Search(ctx, q, filters, after, pageOf(limit, seen))
 		if err != nil {
 			return err
 		}
 		if after == "" {
-			current = found.Current
+			current, note = found.Current, found.Note
 		}
 		for _, h := range found.Hits {
 			if asJSON {
@@ -104,15 +104,23 @@ func (c *cli) search(ctx context.Context, cl *client.Client, q string, filters u
 			return err
 		}
 	} else if after != "" {
-		fmt.Fprintf(c.err, "engined: there are more; --limit %d shows them\n", 2*seen)
+		fmt.Fprintf(c.err, "engined: there are more; --limit %d shows more, --limit 0 all\n", 2*seen)
 	}
 	if !current {
 		fmt.Fprintln(c.err, "engined: the newest messages are not indexed yet")
 	}
-	if seen == 0 && !asJSON {
-		return errNothingFound
+	if note != "" {
+		fmt.Fprintln(c.err, "engined: "+oneLine(note, 0))
 	}
-	return nil
+	if seen > 0 || asJSON {
+		return nil
+	}
+	if session := filters.Get("sessionKey"); session != "" { // a key that was misspelt finds nothing either
+		if _, err := cl.Session(ctx, session); err != nil {
+			return err
+		}
+	}
+	return errNothingFound
 }
 
 var errNothingFound = errors.New("nothing found")

@@ -80,8 +80,8 @@ func TestDoctorAsksWhatItIsPointedAt(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "engined.yaml")
 	writeFile(t, file, "database-url: "+db+"\nnats-url: nats://127.0.0.1:1\n")
 	for line, want := range map[string]struct{ node, database bool }{
-		"doctor": {database: true},
-		"doctor --url " + n.url:                           {node: true},
+		"doctor":                {database: true},
+		"doctor --url " + n.url: {node: true},
 		"doctor --database-url " + db + " --url " + n.url: {node: true, database: true},
 	} {
 		got := engined(t, append(strings.Fields(line), "--config", file)...)

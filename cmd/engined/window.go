@@ -38,11 +38,19 @@ func (c *cli) window() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		c.beyondHead("as-of", p.AsOfSeq, res.Head)
 		if *asJSON {
 			return printRaw(c.out, raw)
 		}
 		return c.printWindow(res, *explain)
 	})
+}
+
+// beyondHead says that a seq is none yet: what is shown is the window of now.
+func (c *cli) beyondHead(flag string, seq *int64, head int64) {
+	if seq != nil && *seq > head {
+		fmt.Fprintf(c.err, "engined: --%s %d is beyond the head, %d: this is the window of now\n", flag, *seq, head)
+	}
 }
 
 func (c *cli) printWindow(res contextengine.AssembleResult, explain bool) error {

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/engined/engined/contextengine"
 	"github.com/engined/engined/internal/store"
 )
 
@@ -46,8 +45,8 @@ func auditOperations() []*operation {
 		limitParam(),
 		{name: "sessionKey", in: "query", doc: "Of this session alone."},
 		{name: "keyId", in: "query", doc: "Of this API key alone."},
-		{name: "since", in: "query", doc: "Not before this time, as RFC 3339."},
-		{name: "until", in: "query", doc: "Before this time, as RFC 3339."},
+		{name: "since", in: "query", doc: "Not before this time: RFC 3339, a date (UTC) or Unix milliseconds."},
+		{name: "until", in: "query", doc: "Before this time, written as `since`."},
 	}
 	return []*operation{list}
 }
@@ -104,15 +103,9 @@ func auditQuery(q url.Values) (ask store.AuditQuery, err error) {
 		name string
 		to   *time.Time
 	}{{"since", &ask.Since}, {"until", &ask.Until}} {
-		text := q.Get(f.name)
-		if text == "" {
-			continue
+		if *f.to, err = instant(f.name, q.Get(f.name)); err != nil {
+			return ask, err
 		}
-		at, err := time.Parse(time.RFC3339, text)
-		if err != nil || at.Year() < 1 {
-			return ask, &contextengine.InvalidError{Field: f.name, Reason: "must be a time such as 2030-01-31T12:00:00Z"}
-		}
-		*f.to = at
 	}
 	return ask, nil
 }

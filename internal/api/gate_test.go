@@ -153,8 +153,8 @@ func TestEveryCallIsAudited(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, "|"), want)
 	}
 
-	w := ask(a, http.MethodGet, "/v1/audit?limit=1&sessionKey=known&keyId=key-a&since=2030-01-31T12:00:00Z", "", "Authorization", "root")
-	if w.Code != 200 || !strings.Contains(w.Body.String(), `"next":"4"`) || strings.Count(w.Body.String(), `"keyId"`) != 1 || l.asked.Session != "known" || l.asked.Since.Year() != 2030 {
+	w := ask(a, http.MethodGet, "/v1/audit?limit=1&sessionKey=known&keyId=key-a&since=2030-01-31&until=2030-02-01T12:00:00Z", "", "Authorization", "root")
+	if w.Code != 200 || !strings.Contains(w.Body.String(), `"next":"4"`) || strings.Count(w.Body.String(), `"keyId"`) != 1 || l.asked.Session != "known" || !l.asked.Since.Equal(time.Date(2030, 1, 31, 0, 0, 0, 0, time.UTC)) || l.asked.Until.Hour() != 12 {
 		t.Errorf("%d %s, %+v", w.Code, w.Body, l.asked)
 	}
 	ask(a, http.MethodGet, "/v1/audit?after=4", "", "Authorization", "root")

@@ -260,7 +260,8 @@ func instant(field, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	if ms, err := strconv.ParseInt(text, 10, 64); err == nil && ms >= 0 && ms < 1<<47 {
+	// A small number is a year or a typing error, no time in 1970.
+	if ms, err := strconv.ParseInt(text, 10, 64); err == nil && (ms == 0 || ms >= 1e11) && ms < 1<<47 {
 		return time.UnixMilli(ms), nil
 	}
 	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {

@@ -49,7 +49,7 @@ func TestSearchParameters(t *testing.T) {
 		}
 	}
 	for query, field := range map[string]string{
-		"q=x&role=nobody": "role", "q=x&kind=x": "kind", "q=x&since=yesterday": "since", "q=x&until=-1": "until", "q=x&epoch=x": "epoch",
+		"q=x&role=nobody": "role", "q=x&kind=x": "kind", "q=x&since=yesterday": "since", "q=x&since=2026": "since", "q=x&until=-1": "until", "q=x&epoch=x": "epoch",
 		"q=x&sort=x": "sort", "q=x&match=x": "match", "q=x&path=x": "path", "q=x&regex=1": "regex", "q=x&limit=0": "limit",
 		"q=x&sessionKey=%00": "sessionKey", "q=x&tool=%ff": "tool", "q=x&sessionKey=" + strings.Repeat("k", 513): "sessionKey",
 	} {

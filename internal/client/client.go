@@ -81,13 +81,18 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
+		if of, ok := errors.AsType[*url.Error](err); ok { // it names the URL once more
+			err = of.Err
+		}
 		return nil, &UnreachableError{URL: c.base, Err: err}
 	}
 	if res.StatusCode/100 == 2 {
 		return res, nil
 	}
 	defer res.Body.Close()
-	return nil, readProblem(res)
+	p := readProblem(res)
+	p.Keyed = c.key != ""
+	return nil, p
 }
 
 // call makes a call and returns the answer's body.

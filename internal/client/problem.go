@@ -22,6 +22,8 @@ type Problem struct {
 	Epoch  int64  `json:"epoch,omitempty"`
 	// RetryAfter is the header's text; empty where the node did not send it.
 	RetryAfter string `json:"-"`
+	// Keyed: the call had an API key.
+	Keyed bool `json:"-"`
 }
 
 // Slug is the end of Type: the word a program matches.
@@ -55,7 +57,7 @@ type UnreachableError struct {
 func (e *UnreachableError) Error() string { return "no answer from " + e.URL + ": " + e.Err.Error() }
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-func readProblem(res *http.Response) error {
+func readProblem(res *http.Response) *Problem {
 	p := &Problem{RetryAfter: res.Header.Get("Retry-After")}
 	raw, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10)) // what came is shown
 	if json.Unmarshal(raw, p) != nil || p.Title == "" && p.Detail == "" {

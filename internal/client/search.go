@@ -53,6 +53,8 @@ type Found struct {
 	Partial bool
 	// Current: when the search began, all of the log was indexed.
 	Current bool
+	// Note says what was not searched.
+	Note string
 }
 
 // Search looks for what q says. filters are further parameters of the call
@@ -69,8 +71,9 @@ func (c *Client) Search(ctx context.Context, q string, filters url.Values, after
 		Next    json.RawMessage `json:"next"`
 		Partial bool            `json:"partial"`
 		Index   struct {
-			Current bool `json:"current"`
+			Current bool   `json:"current"`
+			Note    string `json:"note"`
 		} `json:"index"`
 	}](c.call(ctx, http.MethodGet, "/v1/search", query, nil))
-	return Found{Hits: v.Hits, Next: cursor(v.Next), Partial: v.Partial, Current: v.Index.Current}, err
+	return Found{Hits: v.Hits, Next: cursor(v.Next), Partial: v.Partial, Current: v.Index.Current, Note: v.Index.Note}, err
 }

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// nodeThatSays answers every path with what says has for it, or that there is no
+// such session.
+func nodeThatSays(t *testing.T, says map[string]string) string {
+	t.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, ok := says[r.URL.Path]
+		if !ok {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusNotFound)
+			body = `{"type":"x/unknown-session","title":"Unknown","status":404,"detail":"no session has this key"}`
+		}
+		_, _ = io.WriteString(w, body)
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+// TestGrepSaysWhatItDidNotSearch: "nothing found" must not be taken for "nobody
+// said it".
+func TestGrepSaysWhatItDidNotSearch(t *testing.T) {
+	t.Parallel()
+	url := nodeThatSays(t, map[string]string{
+		"/v1/search":         `{"hits":[],"next":null,"index":{"current":true,"note":"encrypted sessions were not searched"}}`,
+		"/v1/sessions/known": `{"sessionKey":"known"}`,
+	})
+	for line, want := range map[string]string{
+		"grep x":                    "engined: encrypted sessions were not searched\nengined: nothing found",
+		"grep x --session known":    "nothing found",
+		"grep x --session misspelt": "no session has this key",
+		"grep x --session x --json": "encrypted sessions were not searched",
+	} {
+		if got := engined(t, append(strings.Fields(line), "--url", url)...); !strings.Contains(got.err, want) {
+			t.Errorf("engined %s: %d %q", line, got.code, got.err)
+		}
+	}
+}
+
+// TestAWindowBeyondTheHeadIsSaidToBeThatOfNow, since it is no window of the past.
+func TestAWindowBeyondTheHeadIsSaidToBeThatOfNow(t *testing.T) {
+	t.Parallel()
+	url := nodeThatSays(t, map[string]string{
+		"/v1/sessions/s":          `{"sessionKey":"s","head":40}`,
+		"/v1/sessions/s/assemble": `{"messages":[],"head":40,"epoch":1}`,
+	})
+	for line, want := range map[string]string{
+		"window s --as-of 41":        "--as-of 41 is beyond the head, 40",
+		"window s --as-of 41 --json": "--as-of 41 is beyond the head, 40",
+		"diff s --from 3 --to 500":   "--to 500 is beyond the head, 40",
+		"window s --as-of 40":        "",
+		"diff s":                     "say what differs",
+	} {
+		got := engined(t, append(strings.Fields(line), "--url", url)...)
+		if !strings.Contains(got.err, want) || want == "" && got.err != "" {
+			t.Errorf("engined %s: %q", line, got.err)
+		}
+	}
+}
+
+func TestErrorsSayOnceWhatIsWrongAndWhatToDo(t *testing.T) {
+	t.Parallel()
+	const away = "http://127.0.0.1:1"
+	if got := engined(t, "sessions", "--url", away).err; strings.Count(got, away) != 1 || !strings.Contains(got, "connection refused") {
+		t.Errorf("nobody there: %q", got)
+	}
+	quiet := func(handler http.HandlerFunc, start func(*httptest.Server)) string {
+		srv := httptest.NewUnstartedServer(handler)
+		srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+		start(srv)
+		t.Cleanup(srv.Close)
+		return srv.URL
+	}
+	refuse := func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = io.WriteString(w, `{"type":"x/unauthorized","title":"A valid API key is required","status":401}`)
+	}
+	secure, plain := quiet(refuse, (*httptest.Server).StartTLS), quiet(refuse, (*httptest.Server).Start)
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--url", strings.Replace(secure, "https:", "http:", 1)}, "Hint: this node answers HTTPS"},
+		{[]string{"--url", strings.Replace(plain, "http:", "https:", 1)}, "Hint: this node answers plain HTTP"},
+		{[]string{"--url", plain}, "Hint: give an API key"},
+		{[]string{"--url", plain, "--key", "old"}, "Hint: the key that was given is unknown here"},
+	} {
+		if got := engined(t, append([]string{"sessions"}, tc.args...)...).err; !strings.Contains(got, tc.want) {
+			t.Errorf("engined sessions %v: %q, want %q", tc.args, got, tc.want)
+		}
+	}
+}
