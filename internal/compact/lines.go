@@ -103,7 +103,11 @@ func (d deadCalls) any(m SourceMessage) bool {
 func linesOfMessage(m SourceMessage, names map[string]string, dead deadCalls, scale int) []summarize.Line {
 	var out []summarize.Line
 	add := func(role summarize.Role, tool, text string, runes int) {
-		if text = strings.TrimSpace(strings.ToValidUTF8(text, "\ufffd")); text == "" && role != summarize.Call {
+		failed := role == summarize.ToolResult && m.Message.Flags.Has(message.IsError)
+		if text = strings.TrimSpace(strings.ToValidUTF8(text, "\ufffd")); text == "" && failed {
+			text = "(no output)" // that it failed is worth telling
+		}
+		if text == "" && role != summarize.Call {
 			return
 		}
 		if role != summarize.Call && role != summarize.ToolResult {
@@ -112,7 +116,7 @@ func linesOfMessage(m SourceMessage, names map[string]string, dead deadCalls, sc
 		out = append(out, summarize.Line{
 			Seq: m.Seq, Role: role, Tool: tool, Time: m.time(),
 			Text:  shorten(text, max(runes/scale, leastRunes)),
-			Error: role == summarize.ToolResult && m.Message.Flags.Has(message.IsError),
+			Error: failed,
 		})
 	}
 	images := 0

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/engined/engined/internal/compact/summarize"
 )
@@ -21,19 +19,12 @@ var ErrHeadings = errors.New("the summary lacks required headings")
 
 // Structured has another summarizer write as the host's native runtime does: the
 // five required sections are asked for and held against the text, with one
-// correction, and the newest turns of the source follow word for word.
+// correction, and an appendix follows: the newest turns word for word, what
+// failed, the files that were read and changed.
 type Structured struct{ Inner summarize.Summarizer }
 
-// The native runtime's numbers: turns kept word for word, code points of each
-// message and of all of them. Under auditTokens there is no room for sections.
-const (
-	preservedTurns   = 3
-	preservedRunes   = 600
-	preservedSection = 8000
-	auditTokens      = 400
-)
-
-const preservedHeading = "## Recent turns preserved verbatim"
+// auditTokens: with less there is no room for sections.
+const auditTokens = 400
 
 var requiredHeadings = []string{
 	"## Decisions", "## Open TODOs", "## Constraints/Rules", "## Pending user asks", "## Exact identifiers",
@@ -43,25 +34,25 @@ var requiredHeadings = []string{
 func (s Structured) Name() string { return s.Inner.Name() }
 
 // Version implements summarize.Summarizer.
-func (s Structured) Version() string { return "native-1/" + s.Inner.Version() }
+func (s Structured) Version() string { return "native-2/" + s.Inner.Version() }
 
 // Summarize implements summarize.Summarizer. It fails with ErrHeadings where the
 // sections are missing after a correction too.
 func (s Structured) Summarize(ctx context.Context, req summarize.Request) (summarize.Result, error) {
-	suffix := preserved(req)
-	inner := req
-	if suffix != "" {
-		// The body keeps at least half of the room.
-		for cost := s.cost(req, suffix); cost > req.MaxTokens/2; cost = s.cost(req, suffix) {
-			if suffix = dropOldest(suffix); suffix == "" {
-				break
-			}
-		}
-		if suffix != "" {
-			inner.MaxTokens -= s.cost(req, suffix)
+	more, inner := appendixOf(req)
+	// The body keeps at least half of the room.
+	for s.cost(req, more.String()) > req.MaxTokens/2 {
+		if !more.shrink() {
+			break
 		}
 	}
+	suffix := more.String()
+	inner.MaxTokens -= s.cost(req, suffix)
 	res, err := s.audited(ctx, inner)
+	if suffix != "" && errors.Is(err, summarize.ErrNoRoom) {
+		suffix, inner.MaxTokens = "", req.MaxTokens // a summary comes first
+		res, err = s.audited(ctx, inner)
+	}
 	if err != nil || suffix == "" {
 		return res, err
 	}
@@ -73,6 +64,9 @@ func (s Structured) Summarize(ctx context.Context, req summarize.Request) (summa
 
 // cost is what the suffix adds to a text.
 func (s Structured) cost(req summarize.Request, suffix string) int {
+	if suffix == "" {
+		return 0
+	}
 	return req.Estimate("x\n\n"+suffix) - req.Estimate("x") + 1
 }
 
@@ -110,61 +104,4 @@ func missingHeadings(text string) []string {
 		}
 	}
 	return out
-}
-
-// preserved is the section of the newest turns, "" where there is none. Where
-// summaries are retold it is the newest one's, carried over; those of older ones
-// are text like any other.
-func preserved(req summarize.Request) string {
-	if n := len(req.Children); n > 0 {
-		_, section, ok := strings.Cut(req.Children[n-1].Text, preservedHeading+"\n")
-		if !ok {
-			return ""
-		}
-		return preservedHeading + "\n" + strings.TrimSpace(section)
-	}
-	from, turns := len(req.Lines), 0
-	for i := len(req.Lines) - 1; i >= 0 && turns < preservedTurns; i-- {
-		if req.Lines[i].Role == summarize.User {
-			from = i
-			turns++
-		}
-	}
-	var lines []string
-	for _, l := range req.Lines[from:] {
-		if l.Role == summarize.Call {
-			continue
-		}
-		who := string(l.Role)
-		if l.Tool != "" {
-			who += " (" + l.Tool + ")"
-		}
-		text := strings.Join(strings.Fields(l.Text), " ")
-		if utf8.RuneCountInString(text) > preservedRunes {
-			text = string([]rune(text)[:preservedRunes]) + "…"
-		}
-		lines = append(lines, fmt.Sprintf("- [%d] %s: %s", l.Seq, who, text))
-	}
-	if lines == nil {
-		return ""
-	}
-	section := preservedHeading + "\n" + strings.Join(lines, "\n")
-	for utf8.RuneCountInString(section) > preservedSection {
-		section = dropOldest(section)
-	}
-	return section
-}
-
-const droppedMark = "- (older ones are left out)"
-
-// dropOldest takes the first message out of a section; "" when it was the last.
-func dropOldest(section string) string {
-	lines := strings.Split(section, "\n")[1:]
-	if lines[0] == droppedMark {
-		lines = lines[1:]
-	}
-	if len(lines) <= 1 {
-		return ""
-	}
-	return strings.Join(slices.Concat([]string{preservedHeading, droppedMark}, lines[1:]), "\n")
 }
