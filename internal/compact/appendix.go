@@ -157,11 +157,11 @@ func (a *appendix) bound() {
 	a.read.once()
 	a.modified.once()
 	a.read.entries = slices.DeleteFunc(a.read.entries, func(p string) bool { return slices.Contains(a.modified.entries, p) })
-	a.failures.cut(func(l list) bool { return len(l.entries) > mostFailures })
+	a.failures.cut(func(l *list) bool { return len(l.entries) > mostFailures })
 	for _, files := range []*list{&a.read, &a.modified} {
-		files.cut(func(l list) bool { return utf8.RuneCountInString(l.text("")) > filesRunes })
+		files.cut(func(l *list) bool { return utf8.RuneCountInString(l.text("")) > filesRunes })
 	}
-	a.turns.cut(func(l list) bool { return utf8.RuneCountInString(l.text("- ")) > preservedSection })
+	a.turns.cut(func(l *list) bool { return utf8.RuneCountInString(l.text("- ")) > preservedSection })
 }
 
 // join adds what came later.
@@ -184,8 +184,8 @@ func (l *list) once() {
 	l.entries = out
 }
 
-func (l *list) cut(tooMuch func(list) bool) {
-	for len(l.entries) > 0 && tooMuch(*l) {
+func (l *list) cut(tooMuch func(*list) bool) {
+	for len(l.entries) > 0 && tooMuch(l) {
 		l.drop()
 	}
 }
@@ -197,7 +197,7 @@ func (l *list) drop() {
 }
 
 // text is a line an entry, and one for those that were left out.
-func (l list) text(bullet string) string {
+func (l *list) text(bullet string) string {
 	var b strings.Builder
 	for _, e := range l.entries {
 		b.WriteString("\n" + bullet + e)
