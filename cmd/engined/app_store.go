@@ -140,7 +140,7 @@ func (a *App) migrate(ctx context.Context) error {
 
 func (a *App) migrateOnce(ctx context.Context) error {
 	if !a.cfg.NoMigrate {
-		n, err := store.Migrate(ctx, a.cfg.DatabaseURL, nil)
+		n, err := store.Migrate(ctx, a.cfg.DatabaseURL, a.log)
 		if err == nil && n > 0 {
 			a.log.Info("schema migrated", "migrations", n)
 		}

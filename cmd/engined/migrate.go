@@ -30,7 +30,7 @@ func (c *cli) migrate() *cobra.Command {
 			if cfg.DatabaseURL == "" {
 				return errNoDatabase
 			}
-			n, err := store.Migrate(ctx, cfg.DatabaseURL, nil)
+			n, err := store.Migrate(ctx, cfg.DatabaseURL, c.logger(cfg))
 			if err != nil {
 				return err
 			}

@@ -77,11 +77,11 @@ func TestNoRouteCrossesTheBorder(t *testing.T) {
 		"assemble": `{"tokenBudget":100000}`, "compact": `{"force":true,"tokenBudget":100000}`, "bootstrap": `{"sessionId":"host-2"}`,
 		"rewind": `{"toSeq":1}`, "fork": `{"newSessionKey":"stolen","atSeq":10}`, "takeLease": `{"owner":"thief","ttlMs":1000}`,
 		"transcript": `{"sessionId":"host-1","cursor":"c","entries":[]}`, "endSubagent": `{"reason":"deleted"}`,
-		"prepareSubagent": `{"childSessionKey":"c","contextMode":"fork"}`, "eraseSessions": `{"prefix":"` + marker + `"}`,
+		"prepareSubagent": `{"childSessionKey":"c","contextMode":"fork"}`,
 	}
 	queries := map[string]string{
 		"readTranscript": "?sessionId=host-1", "search": "?q=" + marker, "listAudit": "?sessionKey=" + marker + "-key", "releaseLease": "?token=1",
-		"listSessions": "?prefix=" + marker, "eraseSessions": "?prefix=" + marker + "&sessionKeyPrefix=" + marker,
+		"listSessions": "?prefix=" + marker, "eraseSessions": "?keyPrefix=" + marker,
 	}
 	// The session key itself is asked for, so answers may say it; nothing more.
 	walked := 0

@@ -361,13 +361,58 @@ func TestFiveCompactionsInARowAndTheirUndoing(t *testing.T) {
 func TestMessagesThatArriveDuringACompactionStayInTheTail(t *testing.T) {
 	t.Parallel()
 	b, finish := held(t)
-	b.ingest("k", talk(30, 1)...)
+	late := contextengine.IngestBatchParams{Session: on("k"), Messages: rawMessages(talk(30, 1)...), IdempotencyKeys: []string{"l0", "l1", "l2", "l3"}}
+	told, err := b.IngestBatch(t.Context(), late)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if res := finish(); !res.Compacted {
 		t.Fatalf("%+v", res)
 	}
 	w := b.window("k", 1_000_000)
 	if !strings.HasSuffix(text(w), strings.Join(talk(30, 1), "\n")) {
 		t.Error("the turn that arrived meanwhile is not the end of the window")
+	}
+	// The step comes behind it, and moves nothing.
+	if diff := cmp.Diff(talk(0, 31), b.stored("k")); diff != "" {
+		t.Errorf("the log:\n%s", diff)
+	}
+	again, err := b.IngestBatch(t.Context(), late)
+	if err != nil || !cmp.Equal(again.Seqs, told.Seqs) || told.Seqs[0] != 121 {
+		t.Errorf("told %v, again %v, %v", told.Seqs, again.Seqs, err)
+	}
+}
+
+// TestAMessageOfAnEarlierEpochComesLate, behind a compaction: in order, and
+// refused where its writer says which epoch it means.
+func TestAMessageOfAnEarlierEpochComesLate(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	head := b.ingest("k", talk(0, 30)...).Head
+	if res := b.compact("k", 6000); !res.Compacted {
+		t.Fatalf("%+v", res)
+	}
+	first, at := int64(1), head
+	p := contextengine.IngestParams{Session: on("k"), Message: json.RawMessage(user("late")), IdempotencyKey: "late"}
+	p.ExpectedEpoch = &first
+	var moved *contextengine.EpochConflictError
+	if _, err := b.Ingest(t.Context(), p); !errors.As(err, &moved) || moved.Epoch != 2 {
+		t.Errorf("in epoch 1: %v", err)
+	}
+	// What the engine wrote since makes no host stale.
+	p.ExpectedEpoch, p.ExpectedHead = nil, &at
+	res, err := b.Ingest(t.Context(), p)
+	if err != nil || res.Seq <= head || res.Epoch != 2 {
+		t.Fatalf("%+v %v", res, err)
+	}
+	if w := b.window("k", 6000); !strings.HasSuffix(text(w), user("late")) || w.LeftOut != 0 {
+		t.Errorf("%d left out, the late message is not the end of the window", w.LeftOut)
+	}
+	p.Message = json.RawMessage(user("later"))
+	p.IdempotencyKey = "later"
+	var stale *contextengine.StaleHeadError
+	if _, err := b.Ingest(t.Context(), p); !errors.As(err, &stale) {
+		t.Errorf("at the old place: %v", err)
 	}
 }
 

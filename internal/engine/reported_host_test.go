@@ -2,7 +2,9 @@ package engine_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/engined/engined/contextengine"
@@ -206,16 +208,27 @@ func TestEveryWayInMarksAHeartbeat(t *testing.T) {
 }
 
 // TestSessionsInterleavedOnOneEngineStayApart: each write goes to the session
-// that it names; there is no current one.
+// that it names, at the same time too, and of the tenant that it names; there is
+// no current one.
 func TestSessionsInterleavedOnOneEngineStayApart(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	for word := range strings.FieldsSeq("1 2 3 4 5") {
-		b.ingest("a", says("user", "a"+word))
-		b.window("b", 1000)
-		b.ingest("b", says("user", "b"+word))
-		b.window("a", 1000)
+	lanes := []contextengine.Session{on("a"), on("b"), {Tenant: "u", SessionKey: "a"}}
+	budget := 100_000
+	var all sync.WaitGroup
+	for l, session := range lanes {
+		all.Go(func() {
+			for i := range 10 {
+				raw := says("user", fmt.Sprint(l, "/", i))
+				if res, err := b.Ingest(t.Context(), contextengine.IngestParams{Session: session, Message: json.RawMessage(raw), IdempotencyKey: fmt.Sprint(i)}); err != nil || res.Duplicate {
+					t.Errorf("%+v %v", res, err)
+				}
+				w, err := b.Assemble(t.Context(), contextengine.AssembleParams{Session: session, TokenBudget: &budget})
+				if got := messagesOf(w); err != nil || len(got) != i+1 || got[i] != raw {
+					t.Errorf("lane %d shows %q, %v", l, got, err)
+				}
+			}
+		})
 	}
-	b.want("a", "a1 a2 a3 a4 a5")
-	b.want("b", "b1 b2 b3 b4 b5")
+	all.Wait()
 }

@@ -407,3 +407,30 @@ func TestMessagesHangWhereTheHostHasThem(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestOneMessageByTwoRoutesUnderTwoIDs: what single calls brought under keys of
+// their own comes once more as entries with ids of theirs. Repeats are real.
+func TestOneMessageByTwoRoutesUnderTwoIDs(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	l := b.lane("k", "g", "s")
+	said := []string{says("user", "hi"), says("system", "tick"), says("system", "tick"), says("system", "tick"), says("system", "tick"), says("user", "yes"), says("user", "yes")}
+	var entries []string
+	for i, raw := range said {
+		p := contextengine.IngestParams{Session: l.session(), Message: json.RawMessage(raw), IdempotencyKey: fmt.Sprint("live", i)}
+		for want := range 2 { // the second one is a retry
+			if res, err := b.Ingest(t.Context(), p); err != nil || res.Duplicate != (want == 1) || res.Seq != int64(i+1) {
+				t.Fatalf("%d: %+v %v", i, res, err)
+			}
+		}
+		entries = append(entries, entry(fmt.Sprint("e", i+1), strings.TrimSuffix(fmt.Sprint("e", i), "e0"), raw))
+	}
+	if res := l.sync(entries...); res.Stored != 0 || res.Duplicates != len(said) {
+		t.Errorf("%+v", res)
+	}
+	b.want("k", "hi tick tick tick tick yes yes")
+	if res := l.sync(entry("e8", "e7", says("system", "tick")), entry("e9", "e8", says("user", "yes"))); res.Stored != 2 {
+		t.Errorf("real repeats: %+v", res)
+	}
+	b.want("k", "hi tick tick tick tick yes yes tick yes")
+}

@@ -416,8 +416,6 @@ func TestEveryTableIsErasedOrHoldsNothingOfASession(t *testing.T) {
 		"sessions",         // goes first, in the transaction that hides the session
 		"summarizer_gates", // a tenant's; its errors are statuses, never texts
 		"summarizer_spend", // a tenant's
-		"summarizer_gates", // a tenant's: whether a provider answers, and its last error
-		"summarizer_spend", // a tenant's
 		"tenant_limits",    // a tenant's
 		"tenant_usage",     // a tenant's
 		"tombstones",       // stays: hashes and counts

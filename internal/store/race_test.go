@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -203,16 +204,27 @@ func TestEpochStepIsACompareAndSwap(t *testing.T) {
 
 func TestManyNodesMigrateAtOnce(t *testing.T) {
 	t.Parallel()
-	url := testdb.Empty(t)
-	var wg errgroup.Group
-	for range 5 {
-		wg.Go(func() error {
-			_, err := store.Migrate(t.Context(), url, nil)
-			return err
+	for name, url := range map[string]string{"an empty database": testdb.Empty(t), "one of an earlier release": earlier(t, "00008")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var wg errgroup.Group
+			var migrated atomic.Int64
+			for range 5 {
+				wg.Go(func() error {
+					n, err := store.Migrate(t.Context(), url, nil)
+					if n > 0 {
+						migrated.Add(1)
+					}
+					return err
+				})
+			}
+			if err := wg.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			if n := migrated.Load(); n != 1 {
+				t.Errorf("%d of them migrated", n)
+			}
+			mustAppend(t, openURL(t, url), item("old", msg("a", 1)))
 		})
 	}
-	if err := wg.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	mustAppend(t, openURL(t, url), item("k", msg("a", 1)))
 }

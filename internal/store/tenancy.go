@@ -204,6 +204,9 @@ func secureTables(ctx context.Context, url string) (err error) {
 	if ok, err := q.CanSecureRows(ctx); err != nil || ok {
 		return err
 	}
+	if err := giveWay(ctx, conn); err != nil {
+		return err
+	}
 	const forbidden = "42501"
 	err = q.SecureTables(ctx)
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == forbidden {
