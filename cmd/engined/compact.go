@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/client"
 	"github.com/engined/engined/internal/config"
 	"github.com/engined/engined/internal/events"
 )
@@ -20,7 +24,7 @@ func (c *cli) compact() *cobra.Command {
 	budget := cmd.Flags().Int("budget", 0, "token budget; by default the session's own")
 	dryRun := cmd.Flags().Bool("dry-run", false, "show the plan and write nothing")
 	instructions := cmd.Flags().String("instructions", "", "what the summaries should keep an eye on")
-	redo := cmd.Flags().Bool("redo", false, "undo the newest compaction first, then compact as with --force: with other instructions or another summarizer")
+	redo := cmd.Flags().Bool("redo", false, "undo the newest compaction first, then compact as with --force, within --budget or the session's own: with other instructions or another summarizer")
 	return c.command(cmd, config.Client, nil, func(ctx context.Context, cfg config.Config, args []string) error {
 		p := contextengine.CompactParams{Force: *force || *redo, DryRun: *dryRun, CustomInstructions: *instructions}
 		if *redo && *dryRun {
@@ -34,7 +38,8 @@ func (c *cli) compact() *cobra.Command {
 			return err
 		}
 		defer cl.Close()
-		if _, err := cl.Session(ctx, args[0]); err != nil {
+		before, err := cl.Session(ctx, args[0])
+		if err != nil {
 			return err
 		}
 		if *redo {
@@ -50,12 +55,54 @@ func (c *cli) compact() *cobra.Command {
 			err = printRaw(c.out, raw)
 		} else {
 			err = c.printCompaction(res, *dryRun)
+			if err == nil && res.Compacted {
+				err = c.printAuthors(ctx, cl, args[0], before.Head)
+			}
 		}
 		if err == nil && !res.OK {
 			err = fmt.Errorf("not compacted: %s", res.Reason)
 		}
 		return err
 	})
+}
+
+// printAuthors tells who wrote the summaries that came after a seq: whoever chose
+// a model wants to know whether it wrote.
+func (c *cli) printAuthors(ctx context.Context, cl *client.Client, key string, after int64) error {
+	all, _, err := cl.Summaries(ctx, key)
+	if err != nil {
+		return err
+	}
+	wrote, cost, lastResort := map[string]int{}, int64(0), 0
+	for _, s := range all {
+		if s.ID > after {
+			wrote[s.Summarizer]++
+			cost += s.CostMicros
+			if s.Degraded {
+				lastResort++
+			}
+		}
+	}
+	if len(wrote) == 0 {
+		return nil
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(wrote)) {
+		parts = append(parts, oneLine(name, 0)+" "+thousands(wrote[name]))
+	}
+	fmt.Fprintf(c.out, "Summaries by %s%s\n", strings.Join(parts, ", "), prefixed("; ", usd(cost)))
+	if lastResort > 0 {
+		fmt.Fprintf(c.out, "%s of them by the last resort, because no model could: written again when one can; engined summarizers says why\n", thousands(lastResort))
+	}
+	return nil
+}
+
+// prefixed is text behind a prefix, or nothing.
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
 }
 
 // planShown is how many summaries of a plan people get to see.
@@ -90,6 +137,11 @@ func (c *cli) printPlan(details json.RawMessage) error {
 			SourceTokens int            `json:"sourceTokens"`
 			MaxTokens    int            `json:"maxTokens"`
 		} `json:"steps"`
+		Calls               int   `json:"calls"`
+		Rounds              int   `json:"rounds"`
+		InputTokens         int   `json:"inputTokens"`
+		OutputTokens        int   `json:"outputTokens"`
+		EstimatedCostMicros int64 `json:"estimatedCostMicros"`
 	}
 	if json.Unmarshal(details, &plan) != nil || len(plan.Steps) == 0 {
 		return nil //nolint:nilerr // another engine's
@@ -104,6 +156,10 @@ func (c *cli) printPlan(details json.RawMessage) error {
 	}
 	if more := len(plan.Steps) - planShown; more > 0 {
 		fmt.Fprintf(c.out, "and %s more; --json shows the whole plan\n", thousands(more))
+	}
+	if plan.Calls > 0 {
+		fmt.Fprintf(c.out, "Summarizers are asked %s in %s: at most %s tokens in, %s out%s\n", plural(plan.Calls, "time"), plural(plan.Rounds, "round"),
+			thousands(plan.InputTokens), thousands(plan.OutputTokens), prefixed(", ", usd(plan.EstimatedCostMicros)))
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+
 	"github.com/spf13/cobra"
 
 	"github.com/engined/engined/internal/config"
@@ -38,7 +40,7 @@ func (c *cli) config() *cobra.Command {
 		}
 		t := newTable(c.out, left("SETTING"), left("VALUE"), left("FROM"))
 		for _, s := range settings {
-			t.row(s.Name, oneLine(s.Shown(), 60), string(s.Source))
+			t.row(s.Name, cmp.Or(oneLine(s.Shown(), 60), "-"), string(s.Source))
 		}
 		return t.flush()
 	}

@@ -182,24 +182,24 @@ func checkSummarizers(ctx context.Context, cl *client.Client) check {
 		ch.Detail, ch.Fix = err.Error(), fixOf(err)
 		return ch
 	}
-	asked := 0
+	may := 0
 	for _, s := range list.Summarizers {
-		if s.Kind == "" { // of settings that were
+		switch stateOf(s) {
+		case former:
+			continue
+		case asked:
+			may++
 			continue
 		}
-		if s.State == "closed" {
-			asked++
-			continue
-		}
-		ch.Detail = fmt.Sprintf("%s is left alone after %s: %s", s.Name, plural(s.Failures, "failure"), s.LastError)
+		ch.Detail = fmt.Sprintf("%s is %s after %s: %s", s.Name, stateOf(s), plural(s.Failures, "failure"), s.LastError)
 		ch.Fix = "engined summarizers shows until when; access means a wrong key or model, busy a rate limit, slow and down the provider"
 	}
 	switch {
 	case ch.Detail != "":
-	case asked == 0:
+	case may == 0:
 		ch.OK, ch.Detail = true, "none is set: the extractive rule writes"
 	default:
-		ch.OK, ch.Detail = true, plural(asked, "summarizer")+" may be asked"
+		ch.OK, ch.Detail = true, plural(may, "summarizer")+" may be asked"
 	}
 	return ch
 }

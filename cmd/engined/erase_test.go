@@ -69,7 +69,7 @@ func TestRetentionBySizeShowsWhatItWouldDo(t *testing.T) {
 		t.Errorf("young sessions: %s", r.out)
 	}
 	engined(t, "tenants", "set", "default", "--keep", "1GiB", "--spend", "2.5", "--database-url", db).ok(t)
-	if r := engined(t, "tenants", "list", "--database-url", db).ok(t); !strings.Contains(r.out, "$2.5000") || !strings.Contains(r.out, "1,073,741,824") {
+	if r := engined(t, "tenants", "list", "--database-url", db).ok(t); !strings.Contains(r.out, "$2.50") || !strings.Contains(r.out, "1.0 GiB") {
 		t.Errorf("the limits: %s", r.out)
 	}
 	if r := run("--dry-run").ok(t); !strings.Contains(r.out, "0 sessions would be erased") {

@@ -72,7 +72,7 @@ func (c *cli) printExpansion(page client.Expansion) {
 		}
 		fmt.Fprintf(c.out, "%s  %s  %s, %s tokens\n", name, it.Time.UTC().Format(time.RFC3339), strings.TrimSpace(it.Role+" "+it.Kind), thousands(it.Tokens))
 		for line := range strings.SplitSeq(strings.TrimSpace(it.Text), "\n") {
-			fmt.Fprintf(c.out, "  %s\n", oneLine(line, 0))
+			fmt.Fprintln(c.out, strings.TrimRight("  "+oneLine(line, 0), " "))
 		}
 		fmt.Fprintln(c.out)
 	}

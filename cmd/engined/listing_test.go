@@ -24,7 +24,10 @@ var answers = map[string]string{
 {"sessionKey":"日本/語","head":2,"epoch":1,"tokens":12,"debt":0,"tokenBudget":0,"updatedAt":"2025-12-30T12:00:00Z"}],"next":null}`,
 	"GET /v1/sessions/agent:main": `{"sessionKey":"agent:main","head":1234,"hostHead":1233,"epoch":3,"tokens":98765,"debt":0,"tokenBudget":0,"createdAt":"2025-12-30T11:58:00.123456Z","updatedAt":"2026-01-02T11:58:00.654321Z","laterField":{"parent":null},"lineage":{"parent":{"sessionKey":"agent:main:main","kind":"fork","atSeq":40,"createdAt":"2026-01-02T11:58:00Z"},"children":[{"kind":"subagent","sessionKey":"agent:main:c1","contextMode":"isolated","atSeq":1200,"endReason":"completed"}]},` +
 		`"attempts":[{"epoch":2,"worker":"w1","outcome":"compacted","startedAt":"2026-01-02T11:57:00Z","endedAt":"2026-01-02T11:57:01.25Z"}]}`,
-	"GET /v1/sessions/agent:main/summaries": `{"summaries":[{"id":1230,"summarizer":"extractive","degraded":true,"live":true,"level":1,"epoch":3,"tokens":700,"text":"## Goal\nShip it"}]}`,
+	"GET /v1/sessions/agent:main/summaries": `{"summaries":[{"id":1230,"summarizer":"extractive","degraded":true,"live":true,"level":1,"epoch":3,"tokens":700,"text":"## Goal\nShip it"},` +
+		`{"id":900,"summarizer":"small","live":false,"level":1,"epoch":2,"tokens":600,"text":"merged"},` +
+		`{"id":1235,"summarizer":"small","live":true,"level":2,"epoch":3,"tokens":500,"text":"newer","costMicros":1500},` +
+		`{"id":1236,"summarizer":"extractive","degraded":true,"live":true,"level":1,"epoch":3,"tokens":400,"text":"newest"}]}`,
 	"GET /v1/sessions/agent:main/events": `{"events":[
 {"seq":1,"type":"message.appended","sessionKey":"agent:main","epoch":1,"role":"user","tokens":8,"message":{ "role":"user","content":"Fix \u001b[1mthis\nplease" }},
 {"seq":2,"type":"message.appended","sessionKey":"agent:main","epoch":1,"role":"assistant","tokens":1500,"message":{"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"bash","arguments":{"command":"ls"}}]}},
@@ -34,7 +37,7 @@ var answers = map[string]string{
 		`"explanation":[{"seq":1230,"kind":"summary","tokens":134,"shown":true,"reason":"summary of older messages"},{"seq":1234,"kind":"message","tokens":1100,"shown":true,"reason":"newest user message, always shown"},` +
 		`{"seq":1229,"kind":"message","tokens":50,"shown":false,"reason":"older than what fits the budget"}]}`,
 	"POST /v1/sessions/dry/compact": `{"ok":true,"compacted":false,"reason":"dry run","epoch":3,"result":{"tokensBefore":98765,"tokensAfter":43210,"details":{"epoch":3,"steps":[` +
-		`{"id":0,"level":1,"covers":[{"from":1,"to":40}],"sourceTokens":9000,"maxTokens":1200},{"id":1,"level":2,"covers":[{"from":1,"to":40},{"from":44,"to":90}],"sourceTokens":2400,"maxTokens":800}]}}}`,
+		`{"id":0,"level":1,"covers":[{"from":1,"to":40}],"sourceTokens":9000,"maxTokens":1200},{"id":1,"level":2,"covers":[{"from":1,"to":40},{"from":44,"to":90}],"sourceTokens":2400,"maxTokens":800}],"calls":2,"rounds":2,"inputTokens":13200,"outputTokens":2000,"estimatedCostMicros":8480}}}`,
 	"GET /v1/sessions/dry":                 `{"sessionKey":"dry"}`,
 	"POST /v1/sessions/agent:main/compact": `{"ok":true,"compacted":true,"result":{"tokensBefore":98765,"tokensAfter":43210},"epoch":4}`,
 	"GET /v1/search": `{"hits":[

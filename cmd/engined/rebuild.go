@@ -179,6 +179,7 @@ func (j *rebuildJob) rest(ctx context.Context, s *store.Store) error {
 			say("search: the index of %s would be written anew", plural(len(tenants), "tenant"))
 		} else {
 			events := map[string]int{}
+			j.said = j.now()
 			err := retrieval.NewIndexer(s, nil).Rebuild(ctx, "", func(tenant string, n int) {
 				events[tenant] = n
 				if now := j.now(); now.Sub(j.said) > verifyPace {

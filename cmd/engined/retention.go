@@ -122,7 +122,7 @@ func (c *cli) retain(ctx context.Context, r *retainer) error {
 			state = "erased"
 		}
 		if row.Bytes > 0 {
-			bytes = thousands(row.Bytes)
+			bytes = bytesText(row.Bytes)
 		}
 		t.row(oneLine(row.Tenant, 0), middle(oneLine(row.SessionKey, 0), keyColumns-8), age(c.now(), row.CreatedAt), age(c.now(), row.UpdatedAt), bytes, state)
 		return nil

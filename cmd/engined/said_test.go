@@ -99,3 +99,27 @@ func TestErrorsSayOnceWhatIsWrongAndWhatToDo(t *testing.T) {
 		}
 	}
 }
+
+// TestSummarizersInWordsOfPeople: who knows no circuit breaker reads who is asked.
+func TestSummarizersInWordsOfPeople(t *testing.T) {
+	t.Parallel()
+	url := nodeThatSays(t, map[string]string{
+		"/v1/summarizers": `{"summarizers":[{"name":"a","kind":"openai","state":"closed"},{"name":"b","kind":"openai","state":"open","openUntil":"2026-01-02T12:05:00Z","failures":5,"lastError":"down (503)"},` +
+			`{"name":"c","kind":"host","state":"half-open","openUntil":"2026-01-02T11:05:00Z","failures":1,"lastError":"slow"},{"name":"d","state":"open","openUntil":"2026-01-02T12:05:00Z","failures":7}],` +
+			`"spend":{"costMicros":0,"limitMicros":5000000,"resetsAt":"2026-01-03T00:00:00Z"}}`,
+		"/readyz":     `{"ready":true,"checks":[]}`,
+		"/v1/engines": `{"serving":"lossless","engines":[],"quarantines":[]}`,
+	})
+	golden(t, "summarizers", engined(t, "summarizers", "--url", url).ok(t).out)
+	if got := engined(t, "doctor", "--url", url); !strings.Contains(got.out, "✗ models     c is on trial after 1 failure: slow") {
+		t.Errorf("doctor:\n%s", got.out)
+	}
+	url = nodeThatSays(t, map[string]string{
+		"/v1/summarizers": `{"summarizers":[{"name":"a","kind":"openai","state":"closed"},{"name":"d","state":"open","openUntil":"2026-01-02T12:05:00Z","failures":7}]}`,
+		"/readyz":         `{"ready":true,"checks":[]}`,
+		"/v1/engines":     `{"serving":"lossless","engines":[],"quarantines":[]}`,
+	})
+	if got := engined(t, "doctor", "--url", url).ok(t); !strings.Contains(got.out, "✓ models     1 summarizer may be asked") {
+		t.Errorf("a former one is wrong with the node:\n%s", got.out)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,7 +16,7 @@ import (
 )
 
 func (c *cli) show() *cobra.Command {
-	cmd := &cobra.Command{Use: "show KEY", Short: "Show a session and its summaries", Args: oneArg}
+	cmd := &cobra.Command{Use: "show KEY", Short: "Show a session and the summaries in its window", Args: oneArg}
 	asJSON := jsonFlag(cmd)
 	return c.command(cmd, config.Client, nil, func(ctx context.Context, cfg config.Config, args []string) error {
 		cl, err := node(cfg)
@@ -40,7 +41,12 @@ func (c *cli) show() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return c.showSummaries(summaries)
+		live := slices.DeleteFunc(slices.Clone(summaries), func(s client.Summary) bool { return !s.Live })
+		if err := c.showSummaries(live); err != nil || len(live) == len(summaries) {
+			return err
+		}
+		_, err = fmt.Fprintf(c.out, "%s more in no window, merged or undone: engined summaries lists them\n", thousands(len(summaries)-len(live)))
+		return err
 	})
 }
 

@@ -16,8 +16,10 @@ func (c *cli) summarizers() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "summarizers", Short: "List whom compactions ask for summaries, who is left alone and what was spent today",
 		Long: words(
-			"List the summarizers of the key's tenant in the order in which they are asked, with the circuit breaker that",
-			"all workers share and today's calls, tokens and costs (UTC). See docs/compaction.md.",
+			"List the summarizers of the key's tenant in the order in which they are asked, with today's calls, tokens and costs",
+			"(UTC). A state is what all workers share: asked, left alone (after failures, for a time), on trial (the time is over:",
+			"one worker asks it again) or former (the settings name it no more; it is listed while today's spend holds its costs).",
+			"See docs/compaction.md.",
 		),
 	}
 	asJSON := jsonFlag(cmd)
@@ -45,15 +47,19 @@ func (c *cli) printSummarizers(list client.SummarizerList) error {
 	}
 	t := newTable(c.out, left("SUMMARIZER"), left("KIND"), left("MODEL"), left("STATE"), right("CALLS"), right("FAILED"), right("TOKENS IN"), right("OUT"), right("SPENT"), right("LIMIT"))
 	for _, s := range list.Summarizers {
-		t.row(oneLine(s.Name, 0), oneLine(s.Kind, 0), oneLine(s.Model, 0), s.State, thousands(s.Today.Calls), thousands(s.Today.Failed),
-			thousands(s.Today.InputTokens), thousands(s.Today.OutputTokens), usd(s.Today.CostMicros), usd(s.DailyLimitMicros))
+		t.row(oneLine(s.Name, 0), cmp.Or(oneLine(s.Kind, 0), "-"), cmp.Or(oneLine(s.Model, 0), "-"), stateOf(s), thousands(s.Today.Calls), thousands(s.Today.Failed),
+			thousands(s.Today.InputTokens), thousands(s.Today.OutputTokens), cmp.Or(usd(s.Today.CostMicros), "-"), cmp.Or(usd(s.DailyLimitMicros), "-"))
 	}
 	if err := t.flush(); err != nil {
 		return err
 	}
 	for _, s := range list.Summarizers {
-		if s.OpenUntil != nil {
-			fmt.Fprintf(c.out, "%s is left alone until %s: %s\n", oneLine(s.Name, 0), s.OpenUntil.UTC().Format(time.RFC3339), oneLine(s.LastError, 0))
+		switch stateOf(s) {
+		case leftAlone:
+			fmt.Fprintf(c.out, "%s is left alone until %s, after %s: %s\n", oneLine(s.Name, 0), s.OpenUntil.UTC().Format(time.RFC3339),
+				plural(s.Failures, "failure"), oneLine(s.LastError, 0))
+		case onTrial:
+			fmt.Fprintf(c.out, "%s is tried by the next compaction, after %s: %s\n", oneLine(s.Name, 0), plural(s.Failures, "failure"), oneLine(s.LastError, 0))
 		}
 	}
 	if sp := list.Spend; sp.LimitMicros > 0 {
@@ -66,10 +72,35 @@ func (c *cli) printSummarizers(list client.SummarizerList) error {
 	return nil
 }
 
+// The states of a summarizer as people say them.
+const (
+	asked     = "asked"
+	leftAlone = "left alone"
+	onTrial   = "on trial"
+	former    = "former"
+)
+
+// stateOf translates the words of a circuit breaker. A summarizer that the
+// settings name no more is never asked, whatever its breaker says.
+func stateOf(s client.Summarizer) string {
+	switch {
+	case s.Kind == "":
+		return former
+	case s.State == "open" && s.OpenUntil != nil:
+		return leftAlone
+	case s.State == "half-open":
+		return onTrial
+	}
+	return asked
+}
+
 // usd shows millionths of a dollar; nothing for none.
 func usd(micros int64) string {
 	if micros == 0 {
 		return ""
+	}
+	if micros%10_000 == 0 {
+		return fmt.Sprintf("$%.2f", float64(micros)/1e6)
 	}
 	return fmt.Sprintf("$%.4f", float64(micros)/1e6)
 }

@@ -45,7 +45,10 @@ type tenantRow struct {
 }
 
 func (c *cli) listTenants() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List the tenants with limits of their own"}
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the tenants with limits of their own",
+		Long: "List the tenants with limits of their own: - is what the setting says, none is no limit.",
+	}
 	asJSON := jsonFlag(cmd)
 	return c.command(cmd, adminScope, nil, func(ctx context.Context, cfg config.Config, _ []string) error {
 		var all []access.Override
@@ -67,15 +70,9 @@ func (c *cli) listTenants() *cobra.Command {
 		t := newTable(c.out, left("TENANT"), right("RATE"), right("CONCURRENCY"), right("SESSIONS"), right("STORAGE"), right("KEEP"), right("SPEND"), right("SPENT TODAY"))
 		for i, o := range all {
 			rows[i] = tenantRow{o.Tenant, o.Rate, o.Concurrency, o.Sessions, o.StorageBytes, o.SpendMicros, o.KeepBytes, spent[o.Tenant]}
-			rate, spend := "-", "-"
-			if o.Rate != nil {
-				rate = strconv.FormatFloat(*o.Rate, 'g', -1, 64)
-			}
-			if o.SpendMicros != nil {
-				spend = cmp.Or(usd(*o.SpendMicros), "$0")
-			}
-			t.row(oneLine(o.Tenant, 0), rate, numberOrDash(o.Concurrency), numberOrDash(o.Sessions), numberOrDash(o.StorageBytes),
-				numberOrDash(o.KeepBytes), spend, usd(spent[o.Tenant]))
+			t.row(oneLine(o.Tenant, 0), limitText(o.Rate, func(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) }),
+				limitText(o.Concurrency, thousands), limitText(o.Sessions, thousands), limitText(o.StorageBytes, bytesText),
+				limitText(o.KeepBytes, bytesText), limitText(o.SpendMicros, usd), cmp.Or(usd(spent[o.Tenant]), "-"))
 		}
 		if *asJSON {
 			return printJSON(c.out, map[string]any{"tenants": rows})
@@ -84,11 +81,16 @@ func (c *cli) listTenants() *cobra.Command {
 	})
 }
 
-func numberOrDash(n *int64) string {
-	if n == nil {
+// limitText writes a limit of a tenant's own: - where the setting counts, none
+// where there is no limit.
+func limitText[T int64 | float64](n *T, text func(T) string) string {
+	switch {
+	case n == nil:
 		return "-"
+	case *n == 0:
+		return "none"
 	}
-	return thousands(*n)
+	return text(*n)
 }
 
 // mostDollars is beyond anybody's day.

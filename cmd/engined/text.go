@@ -46,6 +46,10 @@ func age(now, then time.Time) string {
 // bytesText writes a size in its largest unit.
 func bytesText(n int64) string {
 	switch {
+	case n >= 10<<30:
+		return fmt.Sprintf("%d GiB", n>>30)
+	case n >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
 	case n >= 10<<20:
 		return fmt.Sprintf("%d MiB", n>>20)
 	case n >= 1<<20:

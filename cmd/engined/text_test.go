@@ -51,3 +51,23 @@ func TestAge(t *testing.T) {
 		t.Errorf("never: %s", got)
 	}
 }
+
+func TestSizesAndSumsAreShownInTheirUnits(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]string{900: "900 B", 300 << 10: "300 KiB", 3 << 19: "1.5 MiB", 20 << 20: "20 MiB", 5 << 29: "2.5 GiB", 20 << 30: "20 GiB"} {
+		if got := bytesText(n); got != want {
+			t.Errorf("%d bytes are %q, want %q", n, got, want)
+		}
+	}
+	for micros, want := range map[int64]string{0: "", 10_000: "$0.01", 5_000_000: "$5.00", 23_214: "$0.0232"} {
+		if got := usd(micros); got != want {
+			t.Errorf("%d micros are %q, want %q", micros, got, want)
+		}
+	}
+	zero, some := int64(0), int64(20<<30)
+	for want, limit := range map[string]*int64{"-": nil, "none": &zero, "20 GiB": &some} {
+		if got := limitText(limit, bytesText); got != want {
+			t.Errorf("a limit is %q, want %q", got, want)
+		}
+	}
+}

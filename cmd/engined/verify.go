@@ -63,7 +63,7 @@ func (c *cli) verify(ctx context.Context, cfg config.Config, asJSON bool) error 
 		return fmt.Errorf("%s between the logs and what is stored beside them", plural(p.Differences, "difference"))
 	}
 	if !asJSON {
-		fmt.Fprintf(c.out, "✓ %s with %s are as their logs say\n", plural(p.Sessions, "session"), plural(p.Events, "event"))
+		fmt.Fprintf(c.out, "✓ %s with %s: all is as the logs say\n", plural(p.Sessions, "session"), plural(p.Events, "event"))
 	}
 	return nil
 }

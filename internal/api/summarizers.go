@@ -26,7 +26,8 @@ type Summarization interface {
 var _ Summarization = (*store.Store)(nil)
 
 // SummarizerRow is a summarizer as a tenant sees it. Those that are configured
-// come first, in the order in which they are asked.
+// come first, in the order in which they are asked; others are told of as long as
+// the day's spend holds theirs.
 type SummarizerRow struct {
 	Name string `json:"name"`
 	// Kind and Model are empty for one that is not configured any more.
@@ -177,6 +178,9 @@ func serveSummarizers(c *call) error {
 	}
 	for _, s := range states {
 		i, ok := at[s.Name]
+		if !ok && s.Today.Calls == 0 {
+			continue
+		}
 		if !ok {
 			i = len(list.Summarizers)
 			list.Summarizers = append(list.Summarizers, SummarizerRow{Name: s.Name})

@@ -25,7 +25,8 @@ type board struct {
 
 func (b *board) SummarizerStates(context.Context, string) ([]store.SummarizerState, error) {
 	return []store.SummarizerState{
-		{Name: "gone", State: "closed"},
+		{Name: "gone", State: "closed", Today: store.Spend{Calls: 2}},
+		{Name: "long gone", State: "open", OpenUntil: time.Unix(1_800_000_000, 0), Failures: 9},
 		{Name: "m", State: "open", Failures: 3, OpenUntil: time.Unix(1_800_000_000, 0), Err: "down (500)", Today: store.Spend{Calls: 4, CostMicros: 7}},
 	}, nil
 }

@@ -22,6 +22,7 @@ type Summary struct {
 	// written anew when one can.
 	Summarizer string `json:"summarizer"`
 	Degraded   bool   `json:"degraded"`
+	CostMicros int64  `json:"costMicros"`
 }
 
 // Source is one thing that a summary covers: an event by Seq or a summary by ID.
