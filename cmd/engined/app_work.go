@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/engined/engined/contextengine"
@@ -112,11 +113,36 @@ func (a *App) fillSlot(ctx context.Context, builtin ...contextengine.Engine) err
 			return err
 		}
 	}
+	if known := a.engineIDs(); !slices.Contains(known, engine.SlotID(a.cfg.Engine)) {
+		a.log.Error("the setting engine names none of the engines that there are: the default engine serves in its place",
+			"engine", a.cfg.Engine, "known", strings.Join(known, ", "), "default", engine.LegacyID)
+	}
 	a.slot = a.engines.Slot(a.cfg.Engine)
 	a.upkeep = engine.NewUpkeep(a.slot, engine.UpkeepConfig{})
 	a.onClose("maintenance", a.upkeep.Stop)
 	_, err = a.slot.Resolve(ctx)
 	return err
+}
+
+// engineIDs are what the setting engine may name.
+func (a *App) engineIDs() []string {
+	var ids []string
+	for _, e := range a.engines.Engines() {
+		ids = append(ids, e.Info.ID)
+	}
+	return ids
+}
+
+// servingText says who serves, and why when it is not whom the setting names.
+func (a *App) servingText() string {
+	serving := a.engineList().Serving
+	if serving == engine.SlotID(a.cfg.Engine) {
+		return serving
+	}
+	if known := a.engineIDs(); !slices.Contains(known, a.cfg.Engine) {
+		return fmt.Sprintf("%s, since there is no engine %q: there are %s", serving, a.cfg.Engine, strings.Join(known, ", "))
+	}
+	return serving + ", since " + a.cfg.Engine + " is set aside: engined engines says why"
 }
 
 // remoteEngine is asked who it is when it is first needed. Its client's own

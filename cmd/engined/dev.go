@@ -53,7 +53,8 @@ func banner(w io.Writer, a *App) error {
   data      %[2]s
   postgres  %[3]s
   nats      in this process
-  engine    %[4]s, default budget %[5]s tokens
+  engine    %[4]s
+  budget    %[5]s tokens where a host tells none
   docs      %[1]s/docs
 
 Try:
@@ -62,6 +63,6 @@ Try:
   %[6]s %[1]s/v1/sessions/hello/assemble -H 'Content-Type: application/json' -d '{"tokenBudget":8000}'
 
 Ctrl-C stops it; the data stays.
-`, a.URL(), a.dataDir, postgres, a.cfg.Engine, thousands(a.cfg.DefaultTokenBudget), curl, first)
+`, a.URL(), a.dataDir, postgres, a.servingText(), thousands(a.cfg.DefaultTokenBudget), curl, first)
 	return err
 }

@@ -165,7 +165,11 @@ func checkEngines(ctx context.Context, cl *client.Client) check {
 			plural(len(list.Quarantines), "engine"), list.Serving, q.EngineID, q.Operation, q.Reason)
 		ch.Fix = "when the cause is gone: engined engines clear " + q.EngineID
 		if q.Operation == "resolve" {
-			ch.Fix = "the setting engine names an engine that is not registered; engined engines lists those that are"
+			ids := make([]string, len(list.Engines))
+			for i, e := range list.Engines {
+				ids[i] = e.ID
+			}
+			ch.Fix = "the setting engine names none of " + strings.Join(ids, ", ")
 		}
 	default:
 		ch.OK, ch.Detail = true, list.Serving+" serves"

@@ -23,13 +23,18 @@ func TestAnUnknownEngineCostsNoTurn(t *testing.T) {
 	if _, err := clientOf(t, n.url, "").IngestBatch(t.Context(), "s", conversation(2), nil); err != nil {
 		t.Fatal(err)
 	}
+	for _, want := range []string{`known="legacy, lossless, recall, rolling"`, `there is no engine \"Lossless\"`} {
+		if !strings.Contains(n.err.String(), want) {
+			t.Errorf("the start does not say %s:\n%s", want, n.err)
+		}
+	}
 	for name, tc := range map[string]struct {
 		args []string
 		says []string
 		code int
 	}{
 		"listing": {[]string{"engines"}, []string{"legacy    core", "serves", "Lossless is set aside since", "resolve failed: not registered"}, exitOK},
-		"doctor":  {[]string{"doctor"}, []string{"✗ engines", "legacy serves", "fix: the setting engine names"}, exitFailure},
+		"doctor":  {[]string{"doctor"}, []string{"✗ engines", "legacy serves", "fix: the setting engine names none of legacy, lossless, recall, rolling"}, exitFailure},
 		"clear":   {[]string{"engines", "clear", "nobody"}, []string{"nobody was not set aside"}, exitOK},
 	} {
 		got := engined(t, append(tc.args, "--url", n.url)...)

@@ -22,6 +22,7 @@ func (c *cli) importFiles() *cobra.Command {
 			"Where a transcript of OpenClaw or pi branches, resets or moves its leaf, the session shows what the host showed.",
 			"",
 			"A file goes to the session import:NAME; further conversations in it go to sessions of their own behind it.",
+			"- is the standard input, with --session.",
 		),
 		Args: someFiles,
 	}
@@ -47,7 +48,7 @@ func (c *cli) importFiles() *cobra.Command {
 		progress := newProgress(c.err, terminalWidth(c.err) > 0, c.now)
 		reports := make([]*fileReport, len(args))
 		for i, path := range args {
-			im := &importer{node: cl, key: keys[i], batch: *batch, progress: progress}
+			im := &importer{node: cl, key: keys[i], batch: *batch, progress: progress, stdin: c.in}
 			reports[i] = im.file(ctx, path)
 			if err := ctx.Err(); err != nil {
 				return err
@@ -69,6 +70,9 @@ func sessionKeys(paths []string, session string) ([]string, error) {
 		if session != "" {
 			keys[i] = session
 			continue
+		}
+		if path == stdinName {
+			return nil, errors.New("- is the standard input, which has no name: say --session")
 		}
 		name := filepath.Base(path)
 		keys[i] = "import:" + strings.TrimSuffix(name, filepath.Ext(name))

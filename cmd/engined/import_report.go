@@ -63,6 +63,11 @@ func (r *fileReport) failure() error {
 	return fmt.Errorf("%s: %w", r.File, r.err)
 }
 
+// empty tells that a file failed before anything became of it.
+func (r *fileReport) empty() bool {
+	return r.err != nil && r.New+r.AlreadyThere+len(r.Broken)+len(r.Skipped) == 0
+}
+
 func (r *fileReport) refuse(line int, reason string) {
 	r.Broken = append(r.Broken, brokenLine{line, reason})
 }
@@ -103,8 +108,16 @@ func (c *cli) printImport(reports []*fileReport, asJSON bool) error {
 		return printJSON(c.out, map[string]any{"files": reports})
 	}
 	t := newTable(c.out, left("FILE"), left("SESSION"), right("NEW"), right("ALREADY THERE"), right("BROKEN"), left("SKIPPED"))
+	rows := 0
 	for _, r := range reports {
+		if r.empty() {
+			continue // its error says all
+		}
+		rows++
 		t.row(oneLine(shortPath(r.File, 48), 0), r.sessionText(), thousands(r.New), thousands(r.AlreadyThere), thousands(len(r.Broken)), r.skippedText())
+	}
+	if rows == 0 {
+		return nil
 	}
 	if err := t.flush(); err != nil {
 		return err

@@ -279,3 +279,31 @@ func TestBranches(t *testing.T) {
 		}
 	}
 }
+
+// TestTheStandardInputIsAFileLikeOthers: what came from a file is known when it
+// comes from a pipe, and the other way round.
+func TestTheStandardInputIsAFileLikeOthers(t *testing.T) {
+	t.Parallel()
+	f := &fakeNode{}
+	list := header + line("a", "one") + line("b", "two")
+	f.bring(t, list)
+	im := &importer{node: f, key: "s", batch: 3, progress: newProgress(newOutput(), false, frozen), stdin: strings.NewReader(list + line("c", "three"))}
+	if r := im.file(t.Context(), "-"); r.err != nil || r.AlreadyThere != 2 || r.New != 1 {
+		t.Errorf("%+v", r)
+	}
+	if r := f.bring(t, list+line("c", "three")); r.New != 0 {
+		t.Errorf("the pipe's are new to the file: %+v", r)
+	}
+	if got := engined(t, "import", "-"); got.code != exitUsage || !strings.Contains(got.err, "say --session") {
+		t.Errorf("without a name: %+v", got)
+	}
+}
+
+// TestAFileThatFailsHasNoRow, since a table of nothing says nothing.
+func TestAFileThatFailsHasNoRow(t *testing.T) {
+	t.Parallel()
+	url := nodeThatSays(t, map[string]string{"/healthz": `{}`})
+	if got := engined(t, "import", "/nowhere.jsonl", "--url", url); got.code != exitFailure || got.out != "" || strings.Count(got.err, "/nowhere.jsonl") != 1 {
+		t.Errorf("%+v", got)
+	}
+}

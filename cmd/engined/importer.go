@@ -41,6 +41,7 @@ type importer struct {
 	key      string
 	batch    int
 	progress *progress
+	stdin    io.Reader // os.Stdin where nil
 
 	report *fileReport
 	// tree is set for a transcript that is more than a list of messages: its own
@@ -90,7 +91,7 @@ func (im *importer) file(ctx context.Context, path string) *fileReport {
 }
 
 func (im *importer) read(ctx context.Context, path string) error {
-	f, err := os.Open(path)
+	f, err := im.open(path)
 	if err != nil {
 		return err
 	}
@@ -112,6 +113,36 @@ func (im *importer) read(ctx context.Context, path string) error {
 		return err
 	}
 	return im.flushAll(ctx)
+}
+
+// stdinName stands for the standard input.
+const stdinName = "-"
+
+// open opens a file. The standard input becomes a file without a name, so that it
+// is looked at as any other and stored under the same keys.
+func (im *importer) open(path string) (*os.File, error) {
+	if path != stdinName {
+		return os.Open(path)
+	}
+	f, err := os.CreateTemp("", "engined-import-")
+	if err != nil {
+		return nil, err
+	}
+	in := im.stdin
+	if in == nil {
+		in = os.Stdin
+	}
+	err = os.Remove(f.Name())
+	if err == nil {
+		_, err = io.Copy(f, in)
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("standard input: %w", err), f.Close())
+	}
+	return f, nil
 }
 
 func (im *importer) entry(ctx context.Context, e transcript.Entry) error {

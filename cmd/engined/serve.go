@@ -23,7 +23,7 @@ func (c *cli) serve() *cobra.Command {
 	return c.command(cmd, nodeScope|config.Serving|config.Starting, nil, func(ctx context.Context, cfg config.Config, _ []string) error {
 		a := NewApp(cfg, Roles{Node: true, Worker: cfg.Worker}, c.logger(cfg))
 		return c.runApp(ctx, a, func() error {
-			a.log.Info("ready", "url", a.URL(), "worker", cfg.Worker, "engine", cfg.Engine, "version", version())
+			a.log.Info("ready", "url", a.URL(), "worker", cfg.Worker, "engine", a.servingText(), "version", version())
 			_, err := fmt.Fprintf(c.out, "engined is ready: %s\n", a.URL())
 			return err
 		})
