@@ -9,7 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 )
+
+// socketPrefix begins the names of socket directories.
+const socketPrefix = "engined-pg-"
 
 // maxSocketDir is what a directory may take of the 103 bytes the narrowest
 // system gives a socket's path.
@@ -27,7 +31,7 @@ func socketDir(want, dataDir string, id identity) (string, error) {
 		return dir, claimSocketDir(dir, id)
 	}
 	sum := sha256.Sum256([]byte(strconv.Itoa(id.uid) + dataDir))
-	name := "engined-pg-" + hex.EncodeToString(sum[:6])
+	name := socketPrefix + hex.EncodeToString(sum[:6])
 	var errs []error
 	for _, base := range []string{os.TempDir(), "/tmp"} {
 		base, err := filepath.EvalSymlinks(base)
@@ -35,6 +39,7 @@ func socketDir(want, dataDir string, id identity) (string, error) {
 			errs = append(errs, err)
 			continue
 		}
+		sweepSockets(base)
 		dir := filepath.Join(base, name)
 		if err = claimSocketDir(dir, id); err == nil {
 			return dir, nil
@@ -44,7 +49,7 @@ func socketDir(want, dataDir string, id identity) (string, error) {
 		if !errors.Is(err, fs.ErrExist) {
 			continue
 		}
-		if dir, err = os.MkdirTemp(base, "engined-pg-"); err == nil {
+		if dir, err = os.MkdirTemp(base, socketPrefix); err == nil {
 			if err = claimSocketDir(dir, id); err == nil {
 				return dir, nil
 			}
@@ -52,6 +57,24 @@ func socketDir(want, dataDir string, id identity) (string, error) {
 		errs = append(errs, err)
 	}
 	return "", fmt.Errorf("socket directory: %w", errors.Join(errs...))
+}
+
+// forgotten is the age at which an empty directory is nobody's any more: a start
+// makes its socket within seconds.
+const forgotten = time.Hour
+
+// sweepSockets removes the directories that killed servers left in base. One that
+// is not empty is somebody's, and stays by itself.
+func sweepSockets(base string) {
+	dirs, err := filepath.Glob(filepath.Join(base, socketPrefix+"*"))
+	if err != nil {
+		return
+	}
+	for _, dir := range dirs {
+		if fi, err := os.Lstat(dir); err == nil && fi.IsDir() && time.Since(fi.ModTime()) > forgotten {
+			_ = os.Remove(dir) // not empty, or another user's
+		}
+	}
 }
 
 // claimSocketDir makes dir, or takes one over that can only be ours. What a
@@ -83,5 +106,6 @@ func claimSocketDir(dir string, id identity) error {
 			return err
 		}
 	}
-	return id.own(dir)
+	now := time.Now()
+	return errors.Join(os.Chtimes(dir, now, now), id.own(dir)) // touched, so that no other start sweeps it away
 }
