@@ -49,9 +49,9 @@ func newPlanner(in PlanInput) *planner {
 		p.budget = in.Target
 	}
 	p.least = calibrate(p.policy.MinSummaryTokens, p.factor)
-	p.units = unitsOf(in.Entries, measure{factor: p.factor, budget: p.budget})
+	p.units = unitsOf(in.Entries, p.factor, p.budget)
 	for _, u := range p.units {
-		p.before += u.shown
+		p.before += u.Tokens
 	}
 	for _, s := range in.Live {
 		p.before += calibrate(s.Tokens, p.factor)
@@ -131,7 +131,7 @@ func (p *planner) idle() Stop {
 
 func (p *planner) grownSince(seq int64) bool {
 	for _, u := range p.units {
-		if u.shown > 0 && p.in.Entries[u.entries[len(u.entries)-1]].Seq > seq {
+		if u.Tokens > 0 && p.in.Entries[u.Entries[len(u.Entries)-1]].Seq > seq {
 			return true
 		}
 	}
@@ -145,29 +145,29 @@ func (p *planner) chooseTail() int {
 	room := p.tailMax
 	for _, u := range p.units {
 		if u.keep {
-			room -= u.shown
+			room -= u.Tokens
 		}
 	}
 	first := len(p.units)
 	for first > 0 {
 		u := p.units[first-1]
 		if !u.keep {
-			if u.shown > room {
+			if u.Tokens > room {
 				break
 			}
-			room -= u.shown
+			room -= u.Tokens
 		}
 		first--
 	}
 	slack := p.slack
 	for i := first; i < len(p.units) && slack >= 0; i++ {
-		if p.units[i].user {
+		if p.units[i].User {
 			return i
 		}
 		if p.units[i].keep {
 			break
 		}
-		slack -= p.units[i].shown
+		slack -= p.units[i].Tokens
 	}
 	return first
 }
@@ -195,16 +195,16 @@ func (p *planner) cutChunks(tail int) []chunk {
 	for i := range tail {
 		u := p.units[i]
 		if u.keep {
-			if u.user {
+			if u.User {
 				end()
 			}
 			continue
 		}
-		if cur.shown >= p.minSource() && u.shown > 0 && cur.weight+u.weight > p.policy.ChunkTokens {
+		if cur.shown >= p.minSource() && u.Tokens > 0 && cur.weight+u.weight > p.policy.ChunkTokens {
 			end()
 		}
 		cur.units = append(cur.units, i)
-		cur.shown += u.shown
+		cur.shown += u.Tokens
 		cur.weight += u.weight
 	}
 	end()
@@ -217,7 +217,7 @@ func (p *planner) draw(chunks []chunk) {
 	p.steps, p.live = nil, nil
 	messages := 0
 	for _, u := range p.units {
-		messages += u.shown
+		messages += u.Tokens
 	}
 	for _, c := range chunks {
 		messages -= c.shown
@@ -262,7 +262,7 @@ func (p *planner) addChunk(c chunk) {
 	var seqs []int64
 	for _, u := range c.units {
 		p.covered[u] = true
-		for _, i := range p.units[u].entries {
+		for _, i := range p.units[u].Entries {
 			seqs = append(seqs, p.in.Entries[i].Seq)
 		}
 	}
@@ -308,8 +308,8 @@ func (p *planner) finish(tail int) (Plan, Stop) {
 		if p.covered[i] {
 			continue
 		}
-		seq := p.in.Entries[u.entries[0]].Seq
-		if out.FirstKept == 0 && u.shown > 0 {
+		seq := p.in.Entries[u.Entries[0]].Seq
+		if out.FirstKept == 0 && u.Tokens > 0 {
 			out.FirstKept = seq
 		}
 		if i >= tail && out.TailFrom == 0 {

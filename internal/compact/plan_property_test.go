@@ -96,19 +96,19 @@ func check(t *rapid.T, in PlanInput, p Plan) {
 		}
 	}
 	kept := 0
-	for _, u := range unitsOf(in.Entries, measure{factor: 1000, budget: in.Budget}) {
+	for _, u := range unitsOf(in.Entries, 1000, in.Budget) {
 		n := 0
-		for _, i := range u.entries {
+		for _, i := range u.Entries {
 			n += covered[in.Entries[i].Seq]
 		}
-		if n != 0 && n != len(u.entries) {
-			t.Fatalf("unit of %d messages is split", len(u.entries))
+		if n != 0 && n != len(u.Entries) {
+			t.Fatalf("unit of %d messages is split", len(u.Entries))
 		}
 		if n > 0 && u.keep {
-			t.Fatalf("protected message %d is covered", in.Entries[u.entries[0]].Seq)
+			t.Fatalf("protected message %d is covered", in.Entries[u.Entries[0]].Seq)
 		}
 		if n == 0 {
-			kept += u.shown
+			kept += u.Tokens
 		}
 	}
 	checkLive(t, in, p)
@@ -186,9 +186,9 @@ func size(rs []events.Range) int {
 func fits(in PlanInput, p Plan, limit int) bool {
 	policy := in.Policy.WithDefaults()
 	must := 0
-	for _, u := range unitsOf(in.Entries, measure{factor: 1000, budget: in.Budget}) {
+	for _, u := range unitsOf(in.Entries, 1000, in.Budget) {
 		if u.keep {
-			must += u.shown
+			must += u.Tokens
 		}
 	}
 	room := must + 2*policy.MinSummaryTokens*5/4 + policy.MinSummaryTokens

@@ -44,7 +44,7 @@ func NewSinglePlan(in PlanInput, s Single) (Plan, Stop) {
 func (p *planner) chooseTurns(first, n int) int {
 	start := first
 	for i := len(p.units) - 1; i >= first && n > 0; i-- {
-		if p.units[i].user && p.units[i].shown > 0 {
+		if p.units[i].User && p.units[i].Tokens > 0 {
 			start = i
 			n--
 		}
@@ -96,7 +96,7 @@ func (p *planner) retellRun(at, n int) {
 // newestTurn is the unit of the newest user message.
 func (p *planner) newestTurn() int {
 	for i, u := range slices.Backward(p.units) {
-		if u.user && u.keep {
+		if u.User && u.keep {
 			return i
 		}
 	}

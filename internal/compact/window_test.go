@@ -26,14 +26,14 @@ func TestUnitsTakeWhatTheWindowShows(t *testing.T) {
 			shown[it.Seq] = it.Tokens
 		}
 		total := 0
-		for _, u := range unitsOf(c.entries, measure{factor: factor}) {
-			total += u.shown
+		for _, u := range unitsOf(c.entries, factor, 0) {
+			total += u.Tokens
 			want := 0
-			for _, i := range u.entries {
+			for _, i := range u.Entries {
 				want += shown[c.entries[i].Seq]
 			}
-			if want != u.shown {
-				t.Fatalf("unit of message %d: the window has %d tokens, counted %d", c.entries[u.entries[0]].Seq, want, u.shown)
+			if want != u.Tokens {
+				t.Fatalf("unit of message %d: the window has %d tokens, counted %d", c.entries[u.Entries[0]].Seq, want, u.Tokens)
 			}
 		}
 		if total != w.Tokens {
