@@ -56,6 +56,11 @@ SELECT count(*) FROM (
     SELECT unnest(@sids::uuid[]) AS sid, unnest(@epochs::bigint[]) AS epoch, unnest(@bases::bigint[]) AS base) u
 WHERE step_epoch(@tenant_id::text, u.sid, u.epoch, u.base);
 
+-- name: StayIdle :exec
+-- To forget is no use of a session: retention goes by what was written before.
+SELECT stay_idle(@tenant_id::text, u.sid, u.at)
+FROM (SELECT unnest(@sids::uuid[]) AS sid, unnest(@ats::timestamptz[]) AS at) u;
+
 -- name: ReplaceStates :exec
 INSERT INTO session_states (tenant_id, sid, as_of, epoch, state)
 SELECT @tenant_id, u.sid, u.as_of, u.epoch, u.state

@@ -13,18 +13,23 @@ FROM tenants t LEFT JOIN tenant_limits l ON l.tenant_id = t.tenant_id
 WHERE t.tenant_id IS NOT NULL AND coalesce(l.keep_bytes, @keep_bytes::bigint) > 0
 LIMIT @max_rows::integer;
 
--- name: OldestIdle :many
--- Sessions that were idle the longest, behind a place. What somebody holds the
--- lease of is in use, and so is what a session in use was forked from.
-SELECT p.sid, p.session_key, p.created_at, p.updated_at,
-       (coalesce((SELECT sum(octet_length(e.body)) FROM events e WHERE e.tenant_id = @tenant_id AND e.sid = p.sid), 0)
-        + coalesce((SELECT sum(octet_length(b.body)) FROM bodies b WHERE b.tenant_id = @tenant_id AND b.sid = p.sid), 0))::bigint AS bytes
+-- name: LongestIdle :many
+-- A page of the sessions that were idle the longest, behind a place, and which of
+-- them may go. What somebody holds the lease of is in use, and so is what a session
+-- in use was forked from. Of the page alone is that asked: who inherits from a
+-- session costs more to find than all else here.
+SELECT p.sid, p.session_key, p.created_at, p.updated_at, m.may,
+       (CASE WHEN m.may THEN
+            coalesce((SELECT sum(octet_length(e.body)) FROM events e WHERE e.tenant_id = @tenant_id AND e.sid = p.sid), 0)
+            + coalesce((SELECT sum(octet_length(b.body)) FROM bodies b WHERE b.tenant_id = @tenant_id AND b.sid = p.sid), 0)
+        ELSE 0 END)::bigint AS bytes
 FROM (
     SELECT s.sid, s.session_key, s.created_at, s.updated_at FROM sessions s
     WHERE s.tenant_id = @tenant_id AND (s.updated_at, s.sid) > (@after_updated::timestamptz, @after_sid::uuid)
-      AND kept_for_nobody(@tenant_id, s.sid, @floor_seconds::double precision)
+      AND s.updated_at < now() - make_interval(secs => @floor_seconds::double precision)
     ORDER BY s.updated_at, s.sid LIMIT @max_rows::integer
 ) p
+CROSS JOIN LATERAL (SELECT kept_for_nobody(@tenant_id, p.sid, @floor_seconds)::boolean AS may OFFSET 0) m
 ORDER BY p.updated_at, p.sid;
 
 -- name: KeepsForNobody :one

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -64,10 +65,18 @@ func (s *Store) dropAncestor(ctx context.Context, q *db.Queries, tenant, key str
 		return Stepped{}, err
 	}
 	next.Cause = events.CauseAncestor
-	return s.commitStep(ctx, q, cur, EpochStep{
+	out, err := s.commitStep(ctx, q, cur, EpochStep{
 		Events: []NewEvent{{Type: events.AncestorErased, Body: body}}, State: next,
 		LeafSeq: cur.LeafSeq, LeafOffset: cur.LeafOffset, HoldOffset: cur.HoldOffset, PaysDebt: true,
 	})
+	if err != nil {
+		return Stepped{}, err
+	}
+	err = q.StayIdle(ctx, db.StayIdleParams{TenantID: tenant, Sids: []uuid.UUID{cur.SID}, Ats: []time.Time{cur.UpdatedAt}})
+	if err != nil {
+		return Stepped{}, fmt.Errorf("idleness: %w", err)
+	}
+	return out, nil
 }
 
 // forgetInStates takes an ancestor out of every recorded state.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -77,6 +78,8 @@ type batch struct {
 	states   db.ReplaceStatesParams
 	newest   []events.State
 	done     []uuid.UUID
+	// used is when each was written to before.
+	used []time.Time
 }
 
 // take plans for one heir what dropAncestor does; false where that takes more.
@@ -121,6 +124,7 @@ func (b *batch) take(ctx context.Context, r *db.HeirsRow) (bool, error) {
 	b.items = append(b.items, it)
 	b.newest = append(b.newest, newest)
 	b.done = append(b.done, cur.SID)
+	b.used = append(b.used, cur.UpdatedAt)
 	b.steps.Sids = append(b.steps.Sids, cur.SID)
 	b.steps.Epochs = append(b.steps.Epochs, cur.Epoch)
 	b.steps.Bases = append(b.steps.Bases, cur.LeafOffset-newest.LiveTokens(cur.LeafOffset))
@@ -160,6 +164,9 @@ func (b *batch) write(ctx context.Context, q *db.Queries, tenant string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("epoch steps: %w", err)
+	}
+	if err := q.StayIdle(ctx, db.StayIdleParams{TenantID: tenant, Sids: b.done, Ats: b.used}); err != nil {
+		return fmt.Errorf("idleness: %w", err)
 	}
 	if err := q.ReplaceStates(ctx, b.states); err != nil {
 		return fmt.Errorf("states: %w", err)

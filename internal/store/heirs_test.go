@@ -343,3 +343,38 @@ func keepRow(t testing.TB, url, key string) {
 	exec(t, url, `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'kept'; END $$`)
 	exec(t, url, `CREATE TRIGGER keep BEFORE DELETE ON sessions FOR EACH ROW WHEN (OLD.session_key = '`+key+`') EXECUTE FUNCTION keep()`)
 }
+
+// To forget is no use of a fork: else an idle tree of forks would outlive what is
+// kept of it by that time again for each of its generations.
+func TestForgettingIsNoUseOfAFork(t *testing.T) {
+	t.Parallel()
+	url := testdb.New(t)
+	s := openURL(t, url)
+	mustAppend(t, s, item("parent", msg("secret", 100)))
+	heir(t, s, "parent", "in a batch")
+	heir(t, s, "parent", "alone")
+	exec(t, url, `UPDATE sessions SET updated_at = now() - interval '100 days'`)
+	release := hold(t, url, "alone")
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.Erase(t.Context(), tenant, "parent")
+		done <- err
+	}()
+	waitForLock(t, url)
+	release()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	idle := store.Retention{Idle: 90 * 24 * time.Hour}
+	for _, key := range []string{"in a batch", "alone"} {
+		forgot(t, s, key, 0)
+		v, err := s.Session(t.Context(), tenant, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, ok, err := s.EraseExpired(t.Context(), idle, store.Expired{Tenant: tenant, Key: key, SID: v.SID})
+		if err != nil || !ok {
+			t.Errorf("%s, written to at %s, has not expired: %v", key, v.UpdatedAt, err)
+		}
+	}
+}

@@ -71,19 +71,31 @@ type Idle struct {
 }
 
 // OldestIdle lists up to limit sessions of a tenant that may go for its size, the
-// longest idle first, behind one (the zero value begins).
+// longest idle first, behind one (the zero value begins). Fewer are all there are.
 func (s *Store) OldestIdle(ctx context.Context, k Keeping, tenant string, after Idle, limit int) ([]Idle, error) {
-	rows, err := s.of(tenant).OldestIdle(ctx, db.OldestIdleParams{
+	var out []Idle
+	p := db.LongestIdleParams{
 		TenantID: tenant, AfterUpdated: after.UpdatedAt, AfterSID: after.SID, FloorSeconds: k.Floor.Seconds(), MaxRows: int32(limit),
-	})
-	if err != nil {
-		return nil, readErr("sessions", err)
 	}
-	out := make([]Idle, len(rows))
-	for i, r := range rows {
-		out[i] = Idle{Expired{Tenant: tenant, Key: r.SessionKey, SID: r.SID, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt}, r.Bytes}
+	for {
+		rows, err := s.of(tenant).LongestIdle(ctx, p)
+		if err != nil {
+			return nil, readErr("sessions", err)
+		}
+		for _, r := range rows {
+			p.AfterUpdated, p.AfterSID = r.UpdatedAt, r.SID
+			if !r.May {
+				continue
+			}
+			x := Expired{Tenant: tenant, Key: r.SessionKey, SID: r.SID, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt}
+			if out = append(out, Idle{x, r.Bytes}); len(out) == limit {
+				return out, nil
+			}
+		}
+		if len(rows) < limit {
+			return out, nil
+		}
 	}
-	return out, nil
 }
 
 // EraseOversize erases a session if it still may go and its tenant still has more

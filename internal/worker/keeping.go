@@ -12,7 +12,7 @@ const (
 	// sessions of one it reads at a time, keepingStep how many it erases before the
 	// next tenant has its turn.
 	keepingTenants = 50
-	keepingBatch   = 20
+	keepingBatch   = 200
 	keepingStep    = 200
 )
 

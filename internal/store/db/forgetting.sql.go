@@ -7,6 +7,7 @@ package db
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -478,6 +479,26 @@ func (q *Queries) RewriteEvents(ctx context.Context, arg RewriteEventsParams) er
 		arg.Seqs,
 		arg.Bodies,
 	)
+	return err
+}
+
+const stayIdle = `-- name: StayIdle :exec
+SELECT stay_idle($1::text, u.sid, u.at)
+FROM (SELECT unnest($2::uuid[]) AS sid, unnest($3::timestamptz[]) AS at) u
+`
+
+type StayIdleParams struct {
+	TenantID string
+	Sids     []uuid.UUID
+	Ats      []time.Time
+}
+
+// To forget is no use of a session: retention goes by what was written before.
+//
+//	SELECT stay_idle($1::text, u.sid, u.at)
+//	FROM (SELECT unnest($2::uuid[]) AS sid, unnest($3::timestamptz[]) AS at) u
+func (q *Queries) StayIdle(ctx context.Context, arg StayIdleParams) error {
+	_, err := q.db.Exec(ctx, stayIdle, arg.TenantID, arg.Sids, arg.Ats)
 	return err
 }
 

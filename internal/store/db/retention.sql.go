@@ -77,20 +77,23 @@ func (q *Queries) LockKeeping(ctx context.Context, arg LockKeepingParams) error 
 	return err
 }
 
-const oldestIdle = `-- name: OldestIdle :many
-SELECT p.sid, p.session_key, p.created_at, p.updated_at,
-       (coalesce((SELECT sum(octet_length(e.body)) FROM events e WHERE e.tenant_id = $1 AND e.sid = p.sid), 0)
-        + coalesce((SELECT sum(octet_length(b.body)) FROM bodies b WHERE b.tenant_id = $1 AND b.sid = p.sid), 0))::bigint AS bytes
+const longestIdle = `-- name: LongestIdle :many
+SELECT p.sid, p.session_key, p.created_at, p.updated_at, m.may,
+       (CASE WHEN m.may THEN
+            coalesce((SELECT sum(octet_length(e.body)) FROM events e WHERE e.tenant_id = $1 AND e.sid = p.sid), 0)
+            + coalesce((SELECT sum(octet_length(b.body)) FROM bodies b WHERE b.tenant_id = $1 AND b.sid = p.sid), 0)
+        ELSE 0 END)::bigint AS bytes
 FROM (
     SELECT s.sid, s.session_key, s.created_at, s.updated_at FROM sessions s
     WHERE s.tenant_id = $1 AND (s.updated_at, s.sid) > ($2::timestamptz, $3::uuid)
-      AND kept_for_nobody($1, s.sid, $4::double precision)
+      AND s.updated_at < now() - make_interval(secs => $4::double precision)
     ORDER BY s.updated_at, s.sid LIMIT $5::integer
 ) p
+CROSS JOIN LATERAL (SELECT kept_for_nobody($1, p.sid, $4)::boolean AS may OFFSET 0) m
 ORDER BY p.updated_at, p.sid
 `
 
-type OldestIdleParams struct {
+type LongestIdleParams struct {
 	TenantID     string
 	AfterUpdated time.Time
 	AfterSID     uuid.UUID
@@ -98,29 +101,35 @@ type OldestIdleParams struct {
 	MaxRows      int32
 }
 
-type OldestIdleRow struct {
+type LongestIdleRow struct {
 	SID        uuid.UUID
 	SessionKey string
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
+	May        bool
 	Bytes      int64
 }
 
-// Sessions that were idle the longest, behind a place. What somebody holds the
-// lease of is in use, and so is what a session in use was forked from.
+// A page of the sessions that were idle the longest, behind a place, and which of
+// them may go. What somebody holds the lease of is in use, and so is what a session
+// in use was forked from. Of the page alone is that asked: who inherits from a
+// session costs more to find than all else here.
 //
-//	SELECT p.sid, p.session_key, p.created_at, p.updated_at,
-//	       (coalesce((SELECT sum(octet_length(e.body)) FROM events e WHERE e.tenant_id = $1 AND e.sid = p.sid), 0)
-//	        + coalesce((SELECT sum(octet_length(b.body)) FROM bodies b WHERE b.tenant_id = $1 AND b.sid = p.sid), 0))::bigint AS bytes
+//	SELECT p.sid, p.session_key, p.created_at, p.updated_at, m.may,
+//	       (CASE WHEN m.may THEN
+//	            coalesce((SELECT sum(octet_length(e.body)) FROM events e WHERE e.tenant_id = $1 AND e.sid = p.sid), 0)
+//	            + coalesce((SELECT sum(octet_length(b.body)) FROM bodies b WHERE b.tenant_id = $1 AND b.sid = p.sid), 0)
+//	        ELSE 0 END)::bigint AS bytes
 //	FROM (
 //	    SELECT s.sid, s.session_key, s.created_at, s.updated_at FROM sessions s
 //	    WHERE s.tenant_id = $1 AND (s.updated_at, s.sid) > ($2::timestamptz, $3::uuid)
-//	      AND kept_for_nobody($1, s.sid, $4::double precision)
+//	      AND s.updated_at < now() - make_interval(secs => $4::double precision)
 //	    ORDER BY s.updated_at, s.sid LIMIT $5::integer
 //	) p
+//	CROSS JOIN LATERAL (SELECT kept_for_nobody($1, p.sid, $4)::boolean AS may OFFSET 0) m
 //	ORDER BY p.updated_at, p.sid
-func (q *Queries) OldestIdle(ctx context.Context, arg OldestIdleParams) ([]OldestIdleRow, error) {
-	rows, err := q.db.Query(ctx, oldestIdle,
+func (q *Queries) LongestIdle(ctx context.Context, arg LongestIdleParams) ([]LongestIdleRow, error) {
+	rows, err := q.db.Query(ctx, longestIdle,
 		arg.TenantID,
 		arg.AfterUpdated,
 		arg.AfterSID,
@@ -131,14 +140,15 @@ func (q *Queries) OldestIdle(ctx context.Context, arg OldestIdleParams) ([]Oldes
 		return nil, err
 	}
 	defer rows.Close()
-	items := []OldestIdleRow{}
+	items := []LongestIdleRow{}
 	for rows.Next() {
-		var i OldestIdleRow
+		var i LongestIdleRow
 		if err := rows.Scan(
 			&i.SID,
 			&i.SessionKey,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.May,
 			&i.Bytes,
 		); err != nil {
 			return nil, err
