@@ -45,6 +45,10 @@ plugin-check: ## Test the OpenClaw plugin; fail when its client or dist is stale
 e2e-openclaw: build ## Test the plugin in real OpenClaw hosts, offline after the first time; ENGINED_E2E_SHORT=1 leaves the long ones out
 	plugins/openclaw/scripts/e2e.sh
 
+.PHONY: console-check
+console-check: build need-postgres ## Click through the web console in a Chromium, where there is one; ARGS='-shots DIR' leaves pictures
+	cd test/console && go vet ./... && go test -count=1 -timeout 15m $(ARGS)
+
 .PHONY: test
 test: need-go need-postgres ## Run all tests; PKG and ARGS narrow them
 	go test -timeout 10m $(ARGS) $(PKG)

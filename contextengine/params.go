@@ -207,6 +207,8 @@ type AssembleResult struct {
 	// Messages are in order and never nil; an empty window is an empty array.
 	Messages        []json.RawMessage `json:"messages"`
 	EstimatedTokens int               `json:"estimatedTokens"`
+	// TokenBudget is the budget that counted; 0 where the engine does not tell.
+	TokenBudget int `json:"tokenBudget,omitempty"`
 	// SystemPromptAddition stands after the cached part of the system prompt.
 	SystemPromptAddition string `json:"systemPromptAddition,omitempty"`
 	// PromptAuthority is AuthorityAssembled where it is empty.

@@ -42,7 +42,8 @@ WHERE coalesce(p.bytes_before, 0) < @max_bytes::bigint
 ORDER BY p.seq;
 
 -- name: EventsOfType :many
-SELECT e.seq, e.type, e.parent_seq, e.epoch, coalesce(b.body, e.body)::bytea AS body, e.recorded_at, e.tokens
+SELECT e.seq, e.type, e.parent_seq, e.epoch, coalesce(e.gateway, '') AS gateway, coalesce(e.host_session_id, '') AS host_session_id,
+       coalesce(b.body, e.body)::bytea AS body, e.recorded_at, e.tokens
 FROM events e
 LEFT JOIN bodies b ON b.tenant_id = e.tenant_id AND b.sid = e.sid AND b.hash = e.body_ref
 WHERE e.tenant_id = @tenant_id AND e.sid = @sid AND e.type = @type AND e.type <> 1
@@ -96,6 +97,14 @@ FROM (
 JOIN sessions s ON s.tenant_id = p.tenant_id AND s.sid = p.sid
 WHERE coalesce(p.bytes_before, 0) < @max_bytes::bigint
 ORDER BY p.xid, p.position;
+
+-- name: FeedBack :many
+-- The places of a tenant's newest events, in the same order backwards.
+SELECT x.xid, x.position FROM events x
+WHERE x.tenant_id = @tenant_id
+  AND x.xid < pg_snapshot_xmin(pg_current_snapshot())
+  AND EXISTS (SELECT FROM sessions y WHERE y.tenant_id = x.tenant_id AND y.sid = x.sid)
+ORDER BY x.xid DESC, x.position DESC LIMIT @max_rows::integer;
 
 -- name: NoticesAfter :many
 -- Turn and epoch events of all tenants, ids only, for the relay.

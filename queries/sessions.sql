@@ -11,6 +11,7 @@ FROM sessions s WHERE s.tenant_id = @tenant_id AND s.sid = @sid;
 SELECT s.*, d.tokens AS debt_tokens FROM sessions s
 LEFT JOIN compaction_debt d ON d.tenant_id = s.tenant_id AND d.sid = s.sid
 WHERE s.tenant_id = @tenant_id AND s.session_key > @after::text
+  AND (@holding::text = '' OR strpos(lower(s.session_key), lower(@holding::text)) > 0)
 ORDER BY s.session_key
 LIMIT @max_rows::integer;
 

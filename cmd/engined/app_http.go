@@ -15,6 +15,7 @@ import (
 
 	"github.com/engined/engined/internal/api"
 	"github.com/engined/engined/internal/config"
+	"github.com/engined/engined/internal/console"
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/retrieval"
 )
@@ -57,7 +58,12 @@ func (a *App) serveHTTP(listener net.Listener) error {
 		return nil
 	}
 	host, _, _ := net.SplitHostPort(a.cfg.Listen) // it was listened on
+	pages, err := a.consolePages()
+	if err != nil {
+		return err
+	}
 	handler, err := api.New(api.Config{
+		Console: pages,
 		// An exposed node without keys was asked for, and has names that only
 		// its network knows.
 		Local: a.open() && !a.cfg.Exposed(), LocalNames: []string{host},
@@ -83,6 +89,14 @@ func (a *App) serveHTTP(listener net.Listener) error {
 	return nil
 }
 
+// consolePages is the web console; nil where it is switched off.
+func (a *App) consolePages() (http.Handler, error) {
+	if !a.cfg.Console {
+		return nil, nil
+	}
+	return console.Handler("/console/")
+}
+
 // searchesAtOnce leaves most of the connections to turns.
 func searchesAtOnce(cfg config.Config) int {
 	return cmp.Or(cfg.MaxSearches, max(1, cfg.DatabaseConns/4))
@@ -94,7 +108,7 @@ const compactMargin = 5 * time.Second
 // engineList shows the engines of this node and who serves.
 func (a *App) engineList() api.EngineList {
 	serving := engine.SlotID(a.cfg.Engine)
-	var out api.EngineList
+	out := api.EngineList{DefaultTokenBudget: a.cfg.DefaultTokenBudget}
 	for _, q := range a.engines.Quarantines() {
 		out.Quarantines = append(out.Quarantines, api.Quarantine{
 			EngineID: q.EngineID, Operation: string(q.Operation), Reason: q.Reason, FailedAt: q.FailedAt, Owner: q.Owner,

@@ -48,6 +48,10 @@ func banner(w io.Writer, a *App) error {
 			first = "  ENGINED_KEY=$(" + a.keyCommand() + ")\n"
 		}
 	}
+	console := ""
+	if a.cfg.Console {
+		console = "  console   " + a.URL() + "/console/\n"
+	}
 	_, err := fmt.Fprintf(w, `engined is ready: %[1]s
 
   data      %[2]s
@@ -55,7 +59,7 @@ func banner(w io.Writer, a *App) error {
   nats      in this process
   engine    %[4]s
   budget    %[5]s tokens where a host tells none
-  docs      %[1]s/docs
+%[8]s  docs      %[1]s/docs
 
 Try:
 %[7]s  %[6]s %[1]s/v1/sessions/hello/ingest -H 'Content-Type: application/json' \
@@ -63,6 +67,6 @@ Try:
   %[6]s %[1]s/v1/sessions/hello/assemble -H 'Content-Type: application/json' -d '{"tokenBudget":8000}'
 
 Ctrl-C stops it; the data stays.
-`, a.URL(), a.dataDir, postgres, a.servingText(), thousands(a.cfg.DefaultTokenBudget), curl, first)
+`, a.URL(), a.dataDir, postgres, a.servingText(), thousands(a.cfg.DefaultTokenBudget), curl, first, console)
 	return err
 }

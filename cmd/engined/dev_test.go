@@ -2,9 +2,11 @@ package main
 
 import (
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -46,6 +48,10 @@ func TestDevServesTheSameDataAfterAKill(t *testing.T) {
 	if _, said := second.out.await(t.Context(), `psql 'postgres://[^']+'\n`); !said {
 		t.Errorf("the banner does not say how to reach Postgres: %s", second.out)
 	}
+	console := second.url + "/console/"
+	if _, said := second.out.await(t.Context(), regexp.QuoteMeta(console)+`\n`); !said || fetch(t, console) != http.StatusOK {
+		t.Errorf("the banner names no console that is there: %s", second.out)
+	}
 	got := engined(t, "window", "s", "--url", second.url).ok(t)
 	if !strings.Contains(got.out, "remember 4711") || !strings.Contains(got.out, "noted") {
 		t.Errorf("after a kill the window is\n%s", got.out)
@@ -55,10 +61,28 @@ func TestDevServesTheSameDataAfterAKill(t *testing.T) {
 	}
 	second.end(t)
 
-	third := serve(t, "dev", "--listen", "127.0.0.1:0", "--data", data)
+	third := serve(t, "dev", "--listen", "127.0.0.1:0", "--data", data, "--console=false")
+	if strings.Contains(third.out.String(), "console") || fetch(t, third.url+"/console/") != http.StatusNotFound {
+		t.Errorf("a console that is switched off: %s", third.out)
+	}
 	if got := engined(t, "window", "s", "--url", third.url).ok(t); !strings.Contains(got.out, "remember 4711") {
 		t.Errorf("after an orderly end the window is\n%s", got.out)
 	}
+}
+
+// fetch answers with the status of a GET.
+func fetch(t *testing.T, url string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	return answer.StatusCode
 }
 
 func TestDevLeavesAForeignDirectoryAlone(t *testing.T) {

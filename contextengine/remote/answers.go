@@ -149,5 +149,5 @@ func (a *assembleAnswer) result() (contextengine.AssembleResult, error) {
 		res.OverBudget = &a.OverBudget.OverBudget
 		res.OverBudget.Items = a.OverBudget.Items.items
 	}
-	return res, ordinals(opAssemble, res.Head, res.Epoch, int64(res.LeftOut))
+	return res, ordinals(opAssemble, res.Head, res.Epoch, int64(res.LeftOut), int64(res.TokenBudget))
 }

@@ -146,13 +146,15 @@ func (a *API) timeout(op *operation) time.Duration {
 	return a.cfg.Timeout
 }
 
-// console serves the web console with the same headers and its own policy.
+// console serves the web console. It goes the way of every call, so it is held
+// to the same Host check, and has headers of its own on top.
 func (a *API) console() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		secure(w.Header())
-		w.Header()["Content-Security-Policy"] = pagePolicy
-		a.cfg.Console.ServeHTTP(w, r)
-	})
+	op := &operation{path: "/console/", public: true, serve: func(c *call) error {
+		a.cfg.Console.ServeHTTP(&c.w, c.r)
+		return nil
+	}}
+	op.observe = a.metrics.observer(op.path, "any")
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.run(op, w, r) })
 }
 
 var pagePolicy = []string{"default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'"}

@@ -48,11 +48,14 @@ type Transcripts interface {
 // Log is what the reading routes need of the store.
 type Log interface {
 	Session(ctx context.Context, tenant, key string) (store.Session, error)
-	Sessions(ctx context.Context, tenant, after string, limit int) ([]store.SessionListing, error)
+	// Sessions lists those whose keys hold a text, in any case; all for "".
+	Sessions(ctx context.Context, tenant, after, holding string, limit int) ([]store.SessionListing, error)
 	// EventsWithin and FeedWithin stop behind the row that reached maxBytes.
 	EventsWithin(ctx context.Context, tenant string, sid uuid.UUID, after int64, limit int, maxBytes int64) ([]events.Event, error)
 	EventsOfType(ctx context.Context, tenant string, sid uuid.UUID, t events.Type, after, upto int64, limit int) ([]events.Event, error)
 	FeedWithin(ctx context.Context, tenant string, after store.Cursor, limit int, maxBytes int64) ([]store.FeedEvent, error)
+	// FeedBack is the place right before the newest n events.
+	FeedBack(ctx context.Context, tenant string, n int) (store.Cursor, error)
 	Recorded(ctx context.Context, tenant string, sid uuid.UUID, seqs []int64) (map[int64]store.Recorded, error)
 	StateAsOf(ctx context.Context, tenant string, sid uuid.UUID, seq int64) (events.State, error)
 	DebtOf(ctx context.Context, tenant string, sid uuid.UUID) (store.Debt, bool, error)

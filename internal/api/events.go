@@ -2,10 +2,16 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/events"
 )
 
 // EventPage is a page of a session's log.
@@ -19,7 +25,11 @@ func eventOperations() []*operation {
 	page := get(sessionPath+"/events", "listEvents", tagSessions, "Read a session's log", serveEvents)
 	page.description = "Every seq is listed, `message` as it was stored. A page ends early when its messages are large; follow `next`."
 	page.keyed, page.answer, page.refusals = true, of[EventPage](), []kind{kindUnknown}
-	page.query = []queryParam{{name: "after", in: "query", integer: true, doc: "The seq to start behind."}, limitParam()}
+	page.query = []queryParam{
+		{name: "after", in: "query", integer: true, doc: "The seq to start behind."},
+		limitParam(),
+		{name: "type", in: "query", doc: "Only these types of event, separated by commas; messages can't be asked for this way, most events are."},
+	}
 
 	live := get(sessionPath+"/events/stream", "streamEvents", tagSessions, "Follow a session's log", serveEventStream)
 	live.description = "Server-sent events: `id` is the seq, `data` the page's row. Without `Last-Event-ID` it starts at the beginning. " +
@@ -40,11 +50,14 @@ type logReader struct {
 	sid    uuid.UUID
 	key    []byte
 	after  int64
+	// types, where there are any, are all that is read, up to head.
+	types []events.Type
+	head  int64
 }
 
 // read answers with the next rows and moves on behind them.
 func (l *logReader) read(ctx context.Context, most bound) (chunk, error) {
-	found, err := l.log.EventsWithin(ctx, l.tenant, l.sid, l.after, most.rows, most.bytes)
+	found, err := l.find(ctx, most)
 	if err != nil {
 		return chunk{}, err
 	}
@@ -55,6 +68,44 @@ func (l *logReader) read(ctx context.Context, most bound) (chunk, error) {
 		l.after, size = e.Seq, size+int64(len(e.Body))
 	}
 	return chunk{rows: rows, more: most.reached(len(rows), size)}, nil
+}
+
+// find reads events of any type, or those of the wanted ones in the log's order.
+func (l *logReader) find(ctx context.Context, most bound) ([]events.Event, error) {
+	if len(l.types) == 0 {
+		return l.log.EventsWithin(ctx, l.tenant, l.sid, l.after, most.rows, most.bytes)
+	}
+	var found []events.Event
+	for _, t := range l.types {
+		some, err := l.log.EventsOfType(ctx, l.tenant, l.sid, t, l.after, l.head, most.rows)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, some...)
+	}
+	slices.SortFunc(found, func(a, b events.Event) int { return cmp.Compare(a.Seq, b.Seq) })
+	return found[:min(len(found), most.rows)], nil
+}
+
+// eventTypes reads the parameter of that name; none for "".
+func eventTypes(text string) ([]events.Type, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var types []events.Type
+	for name := range strings.SplitSeq(text, ",") {
+		t, ok := events.TypeNamed(strings.TrimSpace(name))
+		if !ok {
+			return nil, &contextengine.InvalidError{Field: "type", Reason: "names no type of event: " + quote(name)}
+		}
+		if t == events.MessageAppended {
+			return nil, &contextengine.InvalidError{Field: "type", Reason: "messages can't be asked for by type; read the log without it"}
+		}
+		if !slices.Contains(types, t) {
+			types = append(types, t)
+		}
+	}
+	return types, nil
 }
 
 func serveEvents(c *call) error {
@@ -75,6 +126,10 @@ func serveEvents(c *call) error {
 		return err
 	}
 	from := logReader{log: c.api.cfg.Log, tenant: c.tenant, sid: s.SID, key: jsonText(s.Key), after: after}
+	if from.types, err = eventTypes(q.Get("type")); err != nil {
+		return err
+	}
+	from.head = s.Head
 	buf := answers.Get().(*bytes.Buffer)
 	defer recycle(&answers, buf)
 	buf.WriteString(`{"events":[`)
@@ -83,7 +138,7 @@ func serveEvents(c *call) error {
 		return err
 	}
 	buf.WriteString(`],"next":`)
-	if n > 0 && from.after < s.Head {
+	if n > 0 && from.after < s.Head && (len(from.types) == 0 || n == limit || buf.Len() >= pageBytes) {
 		buf.WriteString(strconv.FormatInt(from.after, 10))
 	} else {
 		buf.WriteString("null")

@@ -226,12 +226,12 @@ func (f *fake) Session(_ context.Context, tenant, key string) (store.Session, er
 	return store.Session{Tenant: tenant, Key: key, SID: sid(tenant, key), Head: n, HostHead: n, Epoch: 1, FactorMilli: 1000, LeafOffset: 7 * n}, nil
 }
 
-func (f *fake) Sessions(ctx context.Context, tenant, after string, limit int) ([]store.SessionListing, error) {
+func (f *fake) Sessions(ctx context.Context, tenant, after, holding string, limit int) ([]store.SessionListing, error) {
 	f.mu.Lock()
 	var keys []string
 	for id := range f.sessions {
 		t, key, _ := strings.Cut(id, "\x00")
-		if t == tenant && key > after {
+		if t == tenant && key > after && strings.Contains(strings.ToLower(key), strings.ToLower(holding)) {
 			keys = append(keys, key)
 		}
 	}
@@ -285,6 +285,17 @@ func (f *fake) EventsOfType(_ context.Context, _ string, id uuid.UUID, t events.
 		}
 	}
 	return out, nil
+}
+
+func (f *fake) FeedBack(_ context.Context, _ string, n int) (store.Cursor, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.readErr != nil || n > len(f.order) {
+		return store.Cursor{}, f.readErr
+	}
+	c := f.order[len(f.order)-n].Cursor
+	c.Position--
+	return c, nil
 }
 
 func (f *fake) FeedWithin(_ context.Context, _ string, after store.Cursor, limit int, maxBytes int64) ([]store.FeedEvent, error) {

@@ -22,7 +22,9 @@ func feedOperations() []*operation {
 	page := get("/v1/feed", "listFeed", tagFeed, "Read the tenant's events", serveFeed)
 	page.description = "In an order that never passes an event by; within a session always in seq order. The cursor is opaque. " +
 		"After the database was restored elsewhere older cursors are 410: start anew without one."
-	page.answer, page.query = of[FeedPage](), []queryParam{after, limitParam()}
+	page.answer, page.query = of[FeedPage](), []queryParam{
+		after, {name: "latest", in: "query", integer: true, least: 1, doc: "Begin with the newest so many events, instead of `after`; `cursor` goes on behind them."}, limitParam(),
+	}
 
 	live := get("/v1/feed/stream", "streamFeed", tagFeed, "Follow the tenant's events", serveFeedStream)
 	live.description = "Server-sent events: `id` is the cursor, `data` the page's row."
@@ -114,6 +116,17 @@ func serveFeed(c *call) error {
 	after, err := decodeCursor("after", q.Get("after"))
 	if err != nil {
 		return err
+	}
+	if q.Has("latest") {
+		if limit, err = c.rows("latest", q.Get("latest")); err != nil {
+			return err
+		}
+		if q.Has("after") {
+			return &contextengine.InvalidError{Field: "latest", Reason: "begins at the end; after begins elsewhere"}
+		}
+		if after, err = c.api.cfg.Log.FeedBack(c.ctx, c.tenant, limit); err != nil {
+			return err
+		}
 	}
 	from := feedReader{log: c.api.cfg.Log, tenant: c.tenant, after: after}
 	buf := answers.Get().(*bytes.Buffer)

@@ -27,6 +27,8 @@ func fieldDocs() map[string]doc {
 		"leaseToken":                      says("The token of the session's lease, where the caller holds it; one that is wrong or expired answers 409 `lease-stale`. A write without one is never refused because of a lease; windows do not ask for it."),
 		"expectedHead":                    atLeast(0, "The highest seq a host wrote, as the caller knows it; another one answers 412 `stale-head`."),
 		"expectedEpoch":                   atLeast(0, "The epoch as the caller knows it; another one answers 409 `epoch-conflict`."),
+		"EngineList.defaultTokenBudget":   says("The budget that counts where neither the call, the session nor the model has one."),
+		"AssembleResult.tokenBudget":      says("The budget that counted."),
 		"isHeartbeat":                     says("The message belongs to a heartbeat exchange."),
 		"idempotencyKey":                  says("Makes a retry harmless: the same key and message answer the first seq, another message is a conflict. White space and the order of members do not make another message; the text of a number does: `1` and `1.0` differ."),
 		"idempotencyKeys":                 says("One key per message; \"\" is none."),

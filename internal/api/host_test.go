@@ -12,15 +12,16 @@ import (
 // reaches nothing.
 func TestOtherHostsOfAKeylessNode(t *testing.T) {
 	t.Parallel()
-	_, local := withSession(t, func(c *api.Config) { c.Local, c.LocalNames = true, []string{"box.internal"} })
-	_, open := withSession(t, nil)
+	page := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	_, local := withSession(t, func(c *api.Config) { c.Local, c.LocalNames, c.Console = true, []string{"box.internal"}, page })
+	_, open := withSession(t, func(c *api.Config) { c.Console = page })
 	for host, want := range map[string]int{
 		"127.0.0.1:7420": 200, "127.8.9.1": 200, "[::1]:7420": 200, "[::1]": 200, "localhost": 200, "LOCALHOST:1": 200, "localhost.:1": 200,
 		"box.internal:7420": 200, "Box.Internal": 200, "": 200,
 		"evil.example": 403, "evil.example:7420": 403, "localhost.evil.example": 403, "127.0.0.1.evil.example:1": 403,
 		"10.0.0.1:7420": 403, "[fe80::1]:7420": 403, "0.0.0.0:7420": 403, "x:y:z": 403,
 	} {
-		for _, path := range []string{"/v1/sessions", "/metrics", "/docs", known + "/events"} {
+		for _, path := range []string{"/v1/sessions", "/metrics", "/docs", "/console/", "/console/main.js", known + "/events"} {
 			r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
 			r.Host = host
 			w := httptest.NewRecorder()

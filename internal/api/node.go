@@ -13,9 +13,11 @@ import (
 // EngineList is what is registered on the answering node.
 type EngineList struct {
 	// Serving is who answers: the engine in the slot, or the default one.
-	Serving     string         `json:"serving,omitempty"`
-	Engines     []EngineStatus `json:"engines"`
-	Quarantines []Quarantine   `json:"quarantines"`
+	Serving string `json:"serving,omitempty"`
+	// DefaultTokenBudget counts where neither call, session nor model has one.
+	DefaultTokenBudget int            `json:"defaultTokenBudget,omitempty"`
+	Engines            []EngineStatus `json:"engines"`
+	Quarantines        []Quarantine   `json:"quarantines"`
 }
 
 // QuarantineCleared is false where the engine was not set aside.

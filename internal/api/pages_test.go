@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -214,6 +215,89 @@ func TestSummaries(t *testing.T) {
 	}
 }
 
+func TestEventsOfSomeTypes(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	a := newAPI(t, f, nil)
+	types := []events.Type{events.MessageAppended, events.TurnCompleted, events.MessageAppended, events.EpochRotated, events.TurnCommitted}
+	for i := range 500 {
+		f.put("default", "s", types[i%len(types)], fmt.Appendf(nil, `{"n":%d}`, i+1))
+	}
+	for _, limit := range []int{1, 7, 100, 200, 500} {
+		var seqs []int64
+		for after := int64(0); ; {
+			page := get[api.EventPage](t, a, fmt.Sprintf("/v1/sessions/s/events?type=epoch.rotated,%%20turn.completed,epoch.rotated&limit=%d&after=%d", limit, after))
+			for _, e := range page.Events {
+				if e.Type != "epoch.rotated" && e.Type != "turn.completed" {
+					t.Fatalf("limit %d: a row is %+v", limit, e)
+				}
+				seqs = append(seqs, e.Seq)
+			}
+			if page.Next == nil {
+				break
+			}
+			after = *page.Next
+		}
+		want := 200
+		if len(seqs) != want || seqs[0] != 2 || seqs[1] != 4 || !slices.IsSorted(seqs) {
+			t.Errorf("limit %d: %d rows, %v …", limit, len(seqs), seqs[:min(5, len(seqs))])
+		}
+	}
+	if page := get[api.EventPage](t, a, "/v1/sessions/s/events?type=forked"); len(page.Events) != 0 || page.Next != nil {
+		t.Errorf("of a type that is not there: %+v", page)
+	}
+}
+
+func TestSessionsByAPartOfTheirKey(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	a := newAPI(t, f, nil)
+	for _, key := range []string{"agent:one:discord", "agent:one:slack", "agent:two:Discord", "100%_x", "discord"} {
+		f.put("default", key, events.MessageAppended, []byte(`{}`))
+	}
+	for holding, want := range map[string][]string{
+		"discord": {"agent:one:discord", "agent:two:Discord", "discord"}, "ONE": {"agent:one:discord", "agent:one:slack"}, "%": {"100%_x"}, "none": nil,
+	} {
+		var got []string
+		for after := ""; ; {
+			page := get[api.SessionPage](t, a, "/v1/sessions?limit=1&keyContains="+url.QueryEscape(holding)+"&after="+url.QueryEscape(after))
+			for _, s := range page.Sessions {
+				got = append(got, s.SessionKey)
+			}
+			if page.Next == nil {
+				break
+			}
+			after = *page.Next
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q: %s", holding, diff)
+		}
+	}
+}
+
+func TestTheNewestOfTheFeed(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	a := newAPI(t, f, nil)
+	if page := get[api.FeedPage](t, a, "/v1/feed?latest=3"); len(page.Events) != 0 {
+		t.Errorf("of nothing: %+v", page)
+	}
+	for i := range 20 {
+		f.put("default", "s", events.MessageAppended, fmt.Appendf(nil, `{"n":%d}`, i+1))
+	}
+	page := get[api.FeedPage](t, a, "/v1/feed?latest=3")
+	if len(page.Events) != 3 || page.Events[0].Seq != 18 || page.Events[2].Seq != 20 {
+		t.Errorf("the newest three: %+v", page.Events)
+	}
+	f.put("default", "s", events.MessageAppended, []byte(`{"n":21}`))
+	if next := get[api.FeedPage](t, a, "/v1/feed?after="+page.Cursor); len(next.Events) != 1 || next.Events[0].Seq != 21 {
+		t.Errorf("behind them: %+v", next.Events)
+	}
+	if page := get[api.FeedPage](t, a, "/v1/feed?latest=99999"); len(page.Events) != 21 {
+		t.Errorf("all: %d", len(page.Events))
+	}
+}
+
 func TestNodePages(t *testing.T) {
 	t.Parallel()
 	console := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "console at ", r.URL.Path) })
@@ -246,8 +330,11 @@ func TestNodePages(t *testing.T) {
 	if w := ask(a, http.MethodGet, "/", ""); w.Code != 307 || w.Header().Get("Location") != "/console/" {
 		t.Errorf("/: %d %s", w.Code, w.Header().Get("Location"))
 	}
-	if w := ask(a, http.MethodGet, "/console/x", ""); w.Body.String() != "console at /console/x" || w.Header().Get("X-Content-Type-Options") == "" {
-		t.Errorf("console: %s", w.Body)
+	for _, method := range []string{http.MethodGet, http.MethodPost} { // what the console does not take it refuses itself
+		w := ask(a, method, "/console/x", "")
+		if w.Body.String() != "console at /console/x" || w.Header().Get("X-Content-Type-Options") == "" || w.Header().Get("X-Request-Id") == "" {
+			t.Errorf("console: %s %v", w.Body, w.Header())
+		}
 	}
 	_, bare := withSession(t, nil)
 	if w := ask(bare, http.MethodGet, "/", ""); w.Header().Get("Location") != "/docs" {

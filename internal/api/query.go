@@ -19,16 +19,20 @@ func (c *call) parameters() (url.Values, error) {
 
 // limit is the asked number of rows, clamped to the largest page.
 func (c *call) limit(q url.Values) (int, error) {
-	text := q.Get("limit")
-	if text == "" {
-		return min(defaultPage, c.api.cfg.Limits.Page), nil
+	if text := q.Get("limit"); text != "" {
+		return c.rows("limit", text)
 	}
+	return min(defaultPage, c.api.cfg.Limits.Page), nil
+}
+
+// rows is a number of rows, clamped to the largest page.
+func (c *call) rows(field, text string) (int, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if errors.Is(err, strconv.ErrRange) && text[0] != '-' {
 		n, err = int64(c.api.cfg.Limits.Page), nil
 	}
 	if err != nil || n < 1 {
-		return 0, &contextengine.InvalidError{Field: "limit", Reason: "must be an integer of 1 or more"}
+		return 0, &contextengine.InvalidError{Field: field, Reason: "must be an integer of 1 or more"}
 	}
 	return int(min(n, int64(c.api.cfg.Limits.Page))), nil
 }

@@ -57,7 +57,11 @@ const shownAttempts = 10
 func sessionOperations() []*operation {
 	list := get("/v1/sessions", "listSessions", tagSessions, "List sessions", serveSessions)
 	list.answer = of[SessionPage]()
-	list.query = []queryParam{{name: "after", in: "query", doc: "The last session key of the page before."}, limitParam()}
+	list.query = []queryParam{
+		{name: "after", in: "query", doc: "The last session key of the page before."},
+		{name: "keyContains", in: "query", doc: "Only sessions whose key holds this text, in capitals or not."},
+		limitParam(),
+	}
 
 	one := get(sessionPath, "getSession", tagSessions, "Look at a session", serveSession)
 	one.keyed, one.answer, one.refusals = true, of[SessionDetail](), []kind{kindUnknown}
@@ -83,11 +87,12 @@ func serveSessions(c *call) error {
 	}
 	k := c.check()
 	k.key("after", q.Get("after"))
+	k.key("keyContains", q.Get("keyContains"))
 	if k.err != nil {
 		return k.err
 	}
 	// One more than asked for tells whether there is a next page.
-	rows, err := c.api.cfg.Log.Sessions(c.ctx, c.tenant, q.Get("after"), limit+1)
+	rows, err := c.api.cfg.Log.Sessions(c.ctx, c.tenant, q.Get("after"), q.Get("keyContains"), limit+1)
 	if err != nil {
 		return err
 	}

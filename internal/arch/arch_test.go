@@ -99,6 +99,10 @@ var rules = []rule{
 		why: "the HTTP side and the workers meet in cmd alone",
 	},
 	{
+		name: "console", from: []string{"./internal/console"}, only: []string{},
+		why: "the console is files; it knows the public API and nothing of the node behind it",
+	},
+	{
 		name: "worker", from: []string{"./internal/worker"},
 		not: []string{"./internal/api", "./cmd"},
 		why: "the HTTP side and the workers meet in cmd alone",

@@ -15,6 +15,7 @@ type Config struct {
 	MaxCalls       int
 	MaxSearches    int
 	Audit          bool
+	Console        bool
 	AuditRetention time.Duration
 
 	TenantRate        float64

@@ -77,6 +77,11 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return rate(&c.TenantSpend) },
 		},
 		{
+			Name: "console", Default: "true", Scope: Node,
+			Usage: "serve the web console under /console/; see docs/console.md",
+			bind:  func(c *Config) Value { return yesNo(&c.Console) },
+		},
+		{
 			Name: "audit", Default: "true", Scope: Node | Working | Keeping,
 			Usage: "record who called what and what retention erased; see docs/security.md",
 			bind:  func(c *Config) Value { return yesNo(&c.Audit) },

@@ -10,7 +10,7 @@ type Topic struct {
 func Topics() []Topic {
 	return []Topic{
 		{"The node to talk to", []string{"url", "key", "ca"}},
-		{"HTTP and keys", []string{"listen", "health-listen", "tls-cert", "tls-key", "keys", "insecure", "request-timeout"}},
+		{"HTTP and keys", []string{"listen", "health-listen", "tls-cert", "tls-key", "keys", "insecure", "request-timeout", "console"}},
 		{"Postgres", []string{"data", "database-url", "database-conns", "statement-timeout", "pgbouncer", "row-security", "no-migrate"}},
 		{"Encryption at rest", []string{"encryption", "encryption-key-file", "encryption-keys-dsn"}},
 		{"NATS", []string{"nats-url", "nats-creds", "nats-ca", "nats-cert", "nats-key", "nats-replicas"}},

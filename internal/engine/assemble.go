@@ -113,7 +113,7 @@ func (w *windows) project(ctx context.Context, p contextengine.AssembleParams, s
 		w.cache.put(s.Tenant, s.Key, m)
 	}
 	res := contextengine.AssembleResult{
-		Messages: msgs, EstimatedTokens: plan.Tokens + tokens.Text(addition), SystemPromptAddition: addition,
+		Messages: msgs, EstimatedTokens: plan.Tokens + tokens.Text(addition), TokenBudget: budget, SystemPromptAddition: addition,
 		ContextProjection: &contextengine.ContextProjection{
 			Mode: "per_turn", Epoch: plan.EpochLabel, Fingerprint: plan.Fingerprint,
 		},
@@ -136,7 +136,7 @@ func (w *windows) empty(p contextengine.AssembleParams) contextengine.AssembleRe
 	}
 	plan := window.Build(w.input(&material{epoch: 1, state: events.FirstState()}, store.Session{}, p.Model, budget))
 	return contextengine.AssembleResult{
-		Messages: []json.RawMessage{}, Epoch: 1,
+		Messages: []json.RawMessage{}, Epoch: 1, TokenBudget: budget,
 		ContextProjection: &contextengine.ContextProjection{Mode: "per_turn", Epoch: plan.EpochLabel, Fingerprint: plan.Fingerprint},
 	}
 }

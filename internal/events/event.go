@@ -53,6 +53,16 @@ func (t Type) String() string {
 	return "unknown"
 }
 
+// TypeNamed is the type of a name on the wire.
+func TypeNamed(name string) (Type, bool) {
+	for t, n := range typeNames {
+		if n == name {
+			return t, true
+		}
+	}
+	return 0, false
+}
+
 // Event is one row of the log.
 type Event struct {
 	Seq           int64

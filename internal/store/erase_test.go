@@ -368,7 +368,7 @@ func TestEraseManyTakesThePrefixAndNothingElse(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	}
-	left, err := s.Sessions(t.Context(), tenant, "", 100)
+	left, err := s.Sessions(t.Context(), tenant, "", "", 100)
 	if err != nil {
 		t.Fatal(err)
 	}

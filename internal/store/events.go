@@ -129,7 +129,8 @@ func (s *Store) EventsOfType(ctx context.Context, tenant string, sid uuid.UUID, 
 			return nil, err
 		}
 		out[i] = events.Event{
-			Seq: r.Seq, Type: events.Type(r.Type), ParentSeq: r.ParentSeq, Epoch: r.Epoch, Body: body, RecordedAt: r.RecordedAt,
+			Seq: r.Seq, Type: events.Type(r.Type), ParentSeq: r.ParentSeq, Epoch: r.Epoch, Gateway: r.Gateway,
+			HostSessionID: r.HostSessionID, Body: body, RecordedAt: r.RecordedAt,
 		}
 	}
 	return out, nil

@@ -44,6 +44,24 @@ func (s *Store) FeedWithin(ctx context.Context, tenant string, after Cursor, lim
 	return s.feed(ctx, tenant, after, limit, maxBytes, true)
 }
 
+// FeedBack is the place right before a tenant's newest n events: a page from
+// there shows them.
+func (s *Store) FeedBack(ctx context.Context, tenant string, n int) (Cursor, error) {
+	era, err := s.eraOf(ctx, Cursor{})
+	if err != nil {
+		return Cursor{}, err
+	}
+	rows, err := s.of(tenant).FeedBack(ctx, db.FeedBackParams{TenantID: tenant, MaxRows: int32(n)})
+	if err != nil {
+		return Cursor{}, readErr("feed", err)
+	}
+	if len(rows) == 0 {
+		return Cursor{}, nil
+	}
+	oldest := rows[len(rows)-1]
+	return Cursor{Era: era, XID: oldest.Xid.Uint64, Position: oldest.Position - 1}, nil
+}
+
 // FeedUnopened is FeedWithin that leaves the bodies of what is encrypted out.
 func (s *Store) FeedUnopened(ctx context.Context, tenant string, after Cursor, limit int, maxBytes int64) ([]FeedEvent, error) {
 	return s.feed(ctx, tenant, after, limit, maxBytes, false)

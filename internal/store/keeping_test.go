@@ -42,7 +42,7 @@ func counted(t *testing.T, s *store.Store, k store.Keeping, least int64) store.O
 
 func keysOf(t *testing.T, s *store.Store) []string {
 	t.Helper()
-	left, err := s.Sessions(t.Context(), tenant, "", 100)
+	left, err := s.Sessions(t.Context(), tenant, "", "", 100)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func TestThroughPgBouncer(t *testing.T) {
 	total := 0
 	for i := range 3 {
 		of := fmt.Sprintf("tenant%d", i)
-		found, err := nodes[0].Sessions(t.Context(), of, "", 100)
+		found, err := nodes[0].Sessions(t.Context(), of, "", "", 100)
 		if err != nil || len(found) != 4 {
 			t.Fatalf("%s has %d sessions: %v", of, len(found), err)
 		}

@@ -84,8 +84,8 @@ type SessionListing struct {
 }
 
 // Sessions lists a tenant's sessions by key, after the given one.
-func (s *Store) Sessions(ctx context.Context, tenant, after string, limit int) ([]SessionListing, error) {
-	rows, err := s.of(tenant).ListSessions(ctx, db.ListSessionsParams{TenantID: tenant, After: after, MaxRows: int32(limit)})
+func (s *Store) Sessions(ctx context.Context, tenant, after, holding string, limit int) ([]SessionListing, error) {
+	rows, err := s.of(tenant).ListSessions(ctx, db.ListSessionsParams{TenantID: tenant, After: after, Holding: holding, MaxRows: int32(limit)})
 	if err != nil {
 		return nil, readErr("sessions", err)
 	}

@@ -173,6 +173,47 @@ func TestReadsAreBoundedInBytes(t *testing.T) {
 	}
 }
 
+// TestThePlaceBeforeTheNewest: pages from there are the end of the feed, and
+// erased sessions have no part in it.
+func TestThePlaceBeforeTheNewest(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	if c, err := s.FeedBack(t.Context(), tenant, 5); err != nil || c != (store.Cursor{}) {
+		t.Errorf("of nothing: %+v, %v", c, err)
+	}
+	for i := range 12 {
+		mustAppend(t, s, item(fmt.Sprintf("s%d", i%3), msg(fmt.Sprintf(`{"n":%d}`, i), 1)))
+	}
+	if _, err := s.Erase(t.Context(), tenant, "s2"); err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; n < 8; { // until the horizon is behind them
+		all, err := s.FeedWithin(t.Context(), tenant, store.Cursor{}, 100, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n = len(all)
+	}
+	for want := range 8 {
+		from, err := s.FeedBack(t.Context(), tenant, want+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := s.FeedWithin(t.Context(), tenant, from, 100, 1<<20)
+		if err != nil || len(page) != want+1 || string(page[want].Body) != `{"n":10}` {
+			t.Errorf("the newest %d: %d, %v", want+1, len(page), err)
+		}
+	}
+	if page, err := s.Sessions(t.Context(), tenant, "s0", "S", 9); err != nil || len(page) != 1 || page[0].Key != "s1" {
+		t.Errorf("sessions behind s0 that hold S: %+v, %v", page, err)
+	}
+	for _, none := range []string{"%", "_", "s2"} {
+		if page, err := s.Sessions(t.Context(), tenant, "", none, 9); err != nil || len(page) != 0 {
+			t.Errorf("sessions that hold %s: %+v, %v", none, page, err)
+		}
+	}
+}
+
 func TestSameKeySamePayloadAnswersTheFirstSeq(t *testing.T) {
 	t.Parallel()
 	s := open(t)

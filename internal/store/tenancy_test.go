@@ -149,7 +149,7 @@ func TestNothingOfATenantStaysOnAConnection(t *testing.T) {
 				it := item("s", msg(`{"role":"user","content":"of `+strings.Trim(name, `"\`)+`"}`, 5))
 				it.Tenant = name
 				mustAppend(t, s, it)
-				if list, err := s.Sessions(ctx, name, "", 10); err != nil || len(list) != 1 || list[0].Tenant != name {
+				if list, err := s.Sessions(ctx, name, "", "", 10); err != nil || len(list) != 1 || list[0].Tenant != name {
 					t.Errorf("sessions of %s: %+v, %v", name, list, err)
 				}
 				cur, err := s.Session(ctx, name, "s")

@@ -57,7 +57,7 @@ func (n *node) awaitSessions(t *testing.T, tenant string, want int) []string {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		found, err := n.store.Sessions(ctx, tenant, "", 100)
+		found, err := n.store.Sessions(ctx, tenant, "", "", 100)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -236,7 +236,8 @@ func (q *Queries) EventsAfter(ctx context.Context, arg EventsAfterParams) ([]Eve
 }
 
 const eventsOfType = `-- name: EventsOfType :many
-SELECT e.seq, e.type, e.parent_seq, e.epoch, coalesce(b.body, e.body)::bytea AS body, e.recorded_at, e.tokens
+SELECT e.seq, e.type, e.parent_seq, e.epoch, coalesce(e.gateway, '') AS gateway, coalesce(e.host_session_id, '') AS host_session_id,
+       coalesce(b.body, e.body)::bytea AS body, e.recorded_at, e.tokens
 FROM events e
 LEFT JOIN bodies b ON b.tenant_id = e.tenant_id AND b.sid = e.sid AND b.hash = e.body_ref
 WHERE e.tenant_id = $1 AND e.sid = $2 AND e.type = $3 AND e.type <> 1
@@ -254,18 +255,21 @@ type EventsOfTypeParams struct {
 }
 
 type EventsOfTypeRow struct {
-	Seq        int64
-	Type       int16
-	ParentSeq  int64
-	Epoch      int64
-	Body       []byte
-	RecordedAt time.Time
-	Tokens     int32
+	Seq           int64
+	Type          int16
+	ParentSeq     int64
+	Epoch         int64
+	Gateway       string
+	HostSessionID string
+	Body          []byte
+	RecordedAt    time.Time
+	Tokens        int32
 }
 
 // EventsOfType
 //
-//	SELECT e.seq, e.type, e.parent_seq, e.epoch, coalesce(b.body, e.body)::bytea AS body, e.recorded_at, e.tokens
+//	SELECT e.seq, e.type, e.parent_seq, e.epoch, coalesce(e.gateway, '') AS gateway, coalesce(e.host_session_id, '') AS host_session_id,
+//	       coalesce(b.body, e.body)::bytea AS body, e.recorded_at, e.tokens
 //	FROM events e
 //	LEFT JOIN bodies b ON b.tenant_id = e.tenant_id AND b.sid = e.sid AND b.hash = e.body_ref
 //	WHERE e.tenant_id = $1 AND e.sid = $2 AND e.type = $3 AND e.type <> 1
@@ -292,6 +296,8 @@ func (q *Queries) EventsOfType(ctx context.Context, arg EventsOfTypeParams) ([]E
 			&i.Type,
 			&i.ParentSeq,
 			&i.Epoch,
+			&i.Gateway,
+			&i.HostSessionID,
 			&i.Body,
 			&i.RecordedAt,
 			&i.Tokens,
@@ -481,6 +487,51 @@ func (q *Queries) FeedAfter(ctx context.Context, arg FeedAfterParams) ([]FeedAft
 			&i.Flags,
 			&i.Forgets,
 		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const feedBack = `-- name: FeedBack :many
+SELECT x.xid, x.position FROM events x
+WHERE x.tenant_id = $1
+  AND x.xid < pg_snapshot_xmin(pg_current_snapshot())
+  AND EXISTS (SELECT FROM sessions y WHERE y.tenant_id = x.tenant_id AND y.sid = x.sid)
+ORDER BY x.xid DESC, x.position DESC LIMIT $2::integer
+`
+
+type FeedBackParams struct {
+	TenantID string
+	MaxRows  int32
+}
+
+type FeedBackRow struct {
+	Xid      pgtype.Uint64
+	Position int64
+}
+
+// The places of a tenant's newest events, in the same order backwards.
+//
+//	SELECT x.xid, x.position FROM events x
+//	WHERE x.tenant_id = $1
+//	  AND x.xid < pg_snapshot_xmin(pg_current_snapshot())
+//	  AND EXISTS (SELECT FROM sessions y WHERE y.tenant_id = x.tenant_id AND y.sid = x.sid)
+//	ORDER BY x.xid DESC, x.position DESC LIMIT $2::integer
+func (q *Queries) FeedBack(ctx context.Context, arg FeedBackParams) ([]FeedBackRow, error) {
+	rows, err := q.db.Query(ctx, feedBack, arg.TenantID, arg.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []FeedBackRow{}
+	for rows.Next() {
+		var i FeedBackRow
+		if err := rows.Scan(&i.Xid, &i.Position); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -75,13 +75,15 @@ const listSessions = `-- name: ListSessions :many
 SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, d.tokens AS debt_tokens FROM sessions s
 LEFT JOIN compaction_debt d ON d.tenant_id = s.tenant_id AND d.sid = s.sid
 WHERE s.tenant_id = $1 AND s.session_key > $2::text
+  AND ($3::text = '' OR strpos(lower(s.session_key), lower($3::text)) > 0)
 ORDER BY s.session_key
-LIMIT $3::integer
+LIMIT $4::integer
 `
 
 type ListSessionsParams struct {
 	TenantID string
 	After    string
+	Holding  string
 	MaxRows  int32
 }
 
@@ -112,10 +114,16 @@ type ListSessionsRow struct {
 //	SELECT s.tenant_id, s.sid, s.session_key, s.head, s.host_head, s.epoch, s.leaf_seq, s.leaf_offset, s.base_offset, s.hold_offset, s.factor_milli, s.token_budget, s.dialect, s.gateway, s.host_session_id, s.created_at, s.updated_at, s.sealed, d.tokens AS debt_tokens FROM sessions s
 //	LEFT JOIN compaction_debt d ON d.tenant_id = s.tenant_id AND d.sid = s.sid
 //	WHERE s.tenant_id = $1 AND s.session_key > $2::text
+//	  AND ($3::text = '' OR strpos(lower(s.session_key), lower($3::text)) > 0)
 //	ORDER BY s.session_key
-//	LIMIT $3::integer
+//	LIMIT $4::integer
 func (q *Queries) ListSessions(ctx context.Context, arg ListSessionsParams) ([]ListSessionsRow, error) {
-	rows, err := q.db.Query(ctx, listSessions, arg.TenantID, arg.After, arg.MaxRows)
+	rows, err := q.db.Query(ctx, listSessions,
+		arg.TenantID,
+		arg.After,
+		arg.Holding,
+		arg.MaxRows,
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -87,6 +87,8 @@ export interface AssembleResult {
     promptAuthority?: string;
     /** Text for the system prompt. */
     systemPromptAddition?: string;
+    /** The budget that counted. */
+    tokenBudget?: number;
 }
 export interface AttemptRow {
     endedAt: string;
@@ -279,6 +281,8 @@ export interface EndedRequest {
     sessionId?: string;
 }
 export interface EngineList {
+    /** The budget that counts where neither the call, the session nor the model has one. */
+    defaultTokenBudget?: number;
     engines: EngineStatus[];
     quarantines: Quarantine[];
     serving?: string;
@@ -1024,6 +1028,7 @@ export interface Routes {
     "GET /v1/feed": {
         query: {
             after?: string;
+            latest?: number;
             limit?: number;
         };
         body: undefined;
@@ -1062,6 +1067,7 @@ export interface Routes {
     "GET /v1/sessions": {
         query: {
             after?: string;
+            keyContains?: string;
             limit?: number;
         };
         body: undefined;
@@ -1114,6 +1120,7 @@ export interface Routes {
         query: {
             after?: number;
             limit?: number;
+            type?: string;
         };
         body: undefined;
         answer: EventPage;

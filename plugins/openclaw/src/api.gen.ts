@@ -92,6 +92,8 @@ export interface AssembleResult {
   promptAuthority?: string;
   /** Text for the system prompt. */
   systemPromptAddition?: string;
+  /** The budget that counted. */
+  tokenBudget?: number;
 }
 
 export interface AttemptRow {
@@ -301,6 +303,8 @@ export interface EndedRequest {
 }
 
 export interface EngineList {
+  /** The budget that counts where neither the call, the session nor the model has one. */
+  defaultTokenBudget?: number;
   engines: EngineStatus[];
   quarantines: Quarantine[];
   serving?: string;
@@ -1114,7 +1118,7 @@ export interface Routes {
   };
   /** Read the tenant's events */
   "GET /v1/feed": {
-    query: { after?: string; limit?: number };
+    query: { after?: string; latest?: number; limit?: number };
     body: undefined;
     answer: FeedPage;
   };
@@ -1132,7 +1136,7 @@ export interface Routes {
   };
   /** List sessions */
   "GET /v1/sessions": {
-    query: { after?: string; limit?: number };
+    query: { after?: string; keyContains?: string; limit?: number };
     body: undefined;
     answer: SessionPage;
   };
@@ -1180,7 +1184,7 @@ export interface Routes {
   };
   /** Read a session's log */
   "GET /v1/sessions/{key}/events": {
-    query: { after?: number; limit?: number };
+    query: { after?: number; limit?: number; type?: string };
     body: undefined;
     answer: EventPage;
   };

@@ -1,0 +1,59 @@
+// Reading a log in either direction. Seqs have no gaps, so a page before a seq
+// is the page that begins a stride before it; nothing else of the log is loaded.
+import { get, path } from './api.js'
+
+const mostLookedAt = 10_000
+
+// find collects up to `want` events that match, from a seq on, towards older or
+// newer ones. It gives up after a while and says how far it came.
+export async function find(sessionKey, { from, older, head, type, match = () => true, every, want }, signal) {
+  // Everything matches: the stride is the page. A type has an index on the
+  // node. A role is looked for in the rows themselves.
+  const stride = every ? want : type ? 5000 : 250
+  let events = []
+  let at = from
+  for (let looked = 0; events.length < want && looked < mostLookedAt && at >= 1 && at <= head; looked += stride) {
+    const low = older ? Math.max(1, at - stride + 1) : at
+    const high = older ? at : Math.min(head, at + stride - 1)
+    const page = await read(sessionKey, low, high, type, signal)
+    const rows = page.events.filter(match)
+    events = older ? [...rows, ...events] : [...events, ...rows]
+    // Large messages end a page early. Going back, what it lacks is behind it
+    // and one step forward; going on, the next step begins there.
+    at = older ? low - 1 : page.through + 1
+    if (older && page.through < high) break
+  }
+  if (events.length > want) {
+    events = older ? events.slice(-want) : events.slice(0, want)
+    at = older ? events[0].seq - 1 : events[want - 1].seq + 1
+  }
+  return older
+    ? { events, first: at + 1, last: events.length && every ? events[events.length - 1].seq : from }
+    : { events, first: from, last: at - 1 }
+}
+
+async function read(sessionKey, low, high, type, signal) {
+  const page = await get(path(sessionKey, 'events'), { after: low - 1, limit: Math.min(500, high - low + 1), type }, signal)
+  const events = page.events.filter((e) => e.seq <= high)
+  const whole = page.next === null || events.length < page.events.length || (!type && page.events.at(-1)?.seq === high)
+  return { events, through: whole ? high : (page.events.at(-1)?.seq ?? high) }
+}
+
+// steps are the newest epochs of a session and what began each, newest first.
+const stepTypes = 'epoch.rotated,leaf.moved,session.reset,ancestor.erased'
+
+export async function steps(sessionKey, head, signal) {
+  const { events, first } = await find(sessionKey, { from: head, older: true, head, type: stepTypes, want: 200 }, signal)
+  const byEpoch = new Map()
+  for (const e of events) {
+    const epoch = e.type === 'epoch.rotated' ? e.data.epoch : e.epoch + 1
+    const known = byEpoch.get(epoch)
+    // A reset or rewind may be told of twice: by what was done and by what it began.
+    if (known && e.type !== 'epoch.rotated') continue
+    byEpoch.set(epoch, {
+      epoch, seq: e.seq, at: e.recordedAt, cause: e.data?.cause ?? e.type, base: e.data?.base,
+      before: e.data?.tokensBefore, after: e.data?.tokensAfter, live: e.data?.live?.length, reason: e.data?.reason,
+    })
+  }
+  return { steps: [...byEpoch.values()].sort((a, b) => b.epoch - a.epoch), all: first <= 1 }
+}
