@@ -124,12 +124,16 @@ func (a *App) secureRows(ctx context.Context) error {
 func (a *App) migrate(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
+	said := ""
 	for until := time.Now().Add(postgresPatience); ; {
 		err := a.migrateOnce(ctx)
 		if !errors.Is(err, store.ErrUnavailable) || time.Now().After(until) || a.roles.Private {
 			return err
 		}
-		a.log.Warn("Postgres does not answer yet", "error", err)
+		if text := err.Error(); text != said { // once, not every second
+			said = text
+			a.log.Warn("Postgres does not answer yet; it is waited for", "for", postgresPatience, "error", err)
+		}
 		select {
 		case <-ctx.Done():
 			return err

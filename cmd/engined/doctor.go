@@ -212,7 +212,7 @@ func checkPostgres(ctx context.Context, cfg config.Config) []check {
 	pg := check{Name: "postgres"}
 	s, err := store.Open(ctx, store.Config{URL: cfg.DatabaseURL, MaxConns: 2, PgBouncer: cfg.PgBouncer, ApplicationName: "engined-doctor"})
 	if err != nil {
-		pg.Detail, pg.Fix = err.Error(), "is Postgres running, and are host, user, password and database of --database-url right?"
+		pg.Detail, pg.Fix = strings.TrimPrefix(err.Error(), "postgres: "), "is Postgres running, and are host, user, password and database of --database-url right?"
 		return []check{pg}
 	}
 	defer s.Close()

@@ -55,5 +55,5 @@ func flagError(_ *cobra.Command, err error) error {
 	case "bool":
 		return fmt.Errorf("--%s: %q is neither true nor false", f.Name, bad.GetValue())
 	}
-	return err
+	return fmt.Errorf("--%s: %w", bad.GetFlag().Name, bad.Unwrap())
 }

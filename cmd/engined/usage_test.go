@@ -19,6 +19,8 @@ func TestWrongCallsSayWhatToTypeInstead(t *testing.T) {
 		"events k --limit -1":                   `--limit: "-1" is not a number of rows, 0 or more`,
 		"tenants set t --rate NaN":              "a limit is 0 or more",
 		"tenants set t --spend +Inf":            "a limit is 0 or more",
+		"serve --compaction-threshold 1.5":      "engined: --compaction-threshold: 1.5 is not a share",
+		"retention --retention-idle 90":         `engined: --retention-idle: "90" is not a period such as 90d`,
 		"window k --explain=perhaps":            `--explain: "perhaps" is neither true nor false`,
 		"window k --moon":                       "unknown flag: --moon\nTry: engined window --help",
 		"moon":                                  `unknown command "moon"`,

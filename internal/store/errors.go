@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -36,12 +37,34 @@ func (e *dataError) Error() string {
 
 func (e *dataError) Unwrap() error { return e.pg }
 
+// lineError says an error of a connection on one line. The driver's has a line
+// for each try, and tries each address with TLS and without: most lines come twice.
+type lineError struct{ error }
+
+func (e *lineError) Error() string {
+	var said []string
+	for line := range strings.Lines(e.error.Error()) {
+		if line = strings.TrimSpace(line); !slices.Contains(said, line) {
+			said = append(said, line)
+		}
+	}
+	if len(said) < 2 {
+		return strings.Join(said, "")
+	}
+	return said[0] + " " + strings.Join(said[1:], "; ")
+}
+
+func (e *lineError) Unwrap() error { return e.error }
+
 // errUnavailable marks errors of the connection, of a shutdown and of an
 // exhausted server, says errors about values without the values, and leaves the
 // others as they are.
 func errUnavailable(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		err = &lineError{err}
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch {

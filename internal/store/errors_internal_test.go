@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -51,5 +52,22 @@ func TestAServerThatTakesNoWritesIsAway(t *testing.T) {
 		if got := errUnavailable(&pgconn.PgError{Code: code}); errors.Is(got, ErrUnavailable) {
 			t.Errorf("%s is told as %v", code, got)
 		}
+	}
+}
+
+// TestAnErrorOfAConnectionIsOneLine: with sslmode=prefer, the default, the driver
+// tries each address twice and says both.
+func TestAnErrorOfAConnectionIsOneLine(t *testing.T) {
+	t.Parallel()
+	_, err := pgconn.Connect(t.Context(), "postgres://u@127.0.0.1:1/d?sslmode=prefer")
+	if err == nil || strings.Count(err.Error(), "refused") != 2 {
+		t.Fatalf("the driver says %v", err)
+	}
+	got := errUnavailable(fmt.Errorf("schema: %w", err))
+	if text := got.Error(); strings.Count(text, "refused") != 1 || strings.Contains(text, "\n") || !strings.Contains(text, "schema: failed to connect to `user=u database=d`: 127.0.0.1:1") {
+		t.Errorf("%q", text)
+	}
+	if !errors.Is(got, ErrUnavailable) || !errors.Is(got, syscall.ECONNREFUSED) {
+		t.Errorf("it is not what it was: %v", got)
 	}
 }
