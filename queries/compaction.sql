@@ -51,26 +51,30 @@ SELECT draft FROM drafts WHERE tenant_id = @tenant_id AND sid = @sid AND key = @
 
 -- name: PutDraft :exec
 -- The row lock makes an erasure wait for this, or this find nothing: a mere
--- look would leave a draft behind that was being written meanwhile.
+-- look would leave a draft behind that was being written meanwhile. What is not
+-- encrypted as its session is, as on a node without keys, is not kept.
 INSERT INTO drafts (tenant_id, sid, key, draft)
 SELECT s.tenant_id, s.sid, @key, @draft
-FROM sessions s WHERE s.tenant_id = @tenant_id AND s.sid = @sid FOR KEY SHARE
+FROM sessions s WHERE s.tenant_id = @tenant_id AND s.sid = @sid AND s.sealed = @sealed::boolean FOR KEY SHARE
 ON CONFLICT (tenant_id, sid, key) DO NOTHING;
 
 -- name: DropDrafts :exec
 DELETE FROM drafts WHERE tenant_id = @tenant_id AND sid = @sid;
 
 -- name: RecordAnswers :exec
--- Locks as PutDraft does, in the order of the sessions' ids.
+-- Locks as PutDraft does, in the order of the sessions' ids, and holds each to its
+-- session as that does. What was never said has nothing to encrypt.
 INSERT INTO window_answers (tenant_id, sid, head, epoch, params, fingerprint, tokens, answered_at)
 SELECT a.tenant_id, a.sid, a.head, a.epoch, a.params, a.fingerprint, a.tokens, a.answered_at
 FROM (
     SELECT unnest(@tenant_ids::text[]) AS tenant_id, unnest(@sids::uuid[]) AS sid, unnest(@heads::bigint[]) AS head,
            unnest(@epochs::bigint[]) AS epoch, unnest(@params::bytea[]) AS params, unnest(@fingerprints::text[]) AS fingerprint,
-           unnest(@tokens::integer[]) AS tokens, unnest(@answered_at::timestamptz[]) AS answered_at
+           unnest(@tokens::integer[]) AS tokens, unnest(@answered_at::timestamptz[]) AS answered_at,
+           unnest(@sealed::boolean[]) AS sealed
     ORDER BY 1, 2) a
 CROSS JOIN LATERAL (
-    SELECT FROM sessions s WHERE s.tenant_id = a.tenant_id AND s.sid = a.sid LIMIT 1 FOR KEY SHARE) s;
+    SELECT FROM sessions s
+    WHERE s.tenant_id = a.tenant_id AND s.sid = a.sid AND (s.sealed = a.sealed OR a.head = 0) LIMIT 1 FOR KEY SHARE) s;
 
 -- name: AnswersAt :many
 -- The newest answers that were given at a head. It reads the session's answers

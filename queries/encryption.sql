@@ -11,23 +11,29 @@ RETURNING master, wrapped;
 DELETE FROM session_keys WHERE tenant_id = @tenant_id AND sid = @sid;
 
 -- name: SessionKeysByMaster :many
--- Of all tenants; for operators. One key of each stands for all.
+-- Of all tenants; for operators. A few keys of each stand for all.
 SELECT c.master, c.keys, s.tenant_id, s.sid, s.wrapped
 FROM (SELECT k.master, count(*) AS keys FROM session_keys k GROUP BY k.master) c
 CROSS JOIN LATERAL (
-    SELECT x.tenant_id, x.sid, x.wrapped FROM session_keys x WHERE x.master = c.master LIMIT 1) s
+    SELECT x.tenant_id, x.sid, x.wrapped FROM session_keys x WHERE x.master = c.master LIMIT 50) s
 ORDER BY c.master;
 
 -- name: SessionKeysNotUnder :many
 -- Of all tenants; for operators.
-SELECT tenant_id, sid, master, wrapped FROM session_keys WHERE master <> @master LIMIT @max_rows::integer;
+SELECT tenant_id, sid, master, wrapped FROM session_keys
+WHERE master <> @master AND (tenant_id, sid) > (@after_tenant::text, @after_sid::uuid)
+ORDER BY tenant_id, sid LIMIT @max_rows::integer;
 
--- name: RewrapSessionKey :exec
+-- name: RewrapSessionKey :execrows
 UPDATE session_keys SET master = @master, wrapped = @wrapped
 WHERE tenant_id = @tenant_id AND sid = @sid AND master = @old_master AND wrapped = @old_wrapped;
 
 -- name: JobSession :one
 SELECT sid, key FROM summarization_jobs WHERE tenant_id = @tenant_id AND id = @id;
+
+-- name: SealedSession :one
+-- Whether a session is encrypted, and whether that is so for good.
+SELECT s.sealed, (s.head > 0)::boolean AS settled FROM sessions s WHERE s.tenant_id = @tenant_id AND s.sid = @sid;
 
 -- name: CountSealed :one
 -- Sessions that are encrypted, of all tenants, and those that are not.

@@ -75,7 +75,7 @@ ORDER BY seq DESC LIMIT @max_rows::integer;
 -- name: FeedAfter :many
 -- The gap-safe order: only transactions that every reader already sees. Bytes
 -- are bounded as in EventsAfter.
-SELECT p.xid, p.position, s.session_key, p.sid, p.seq, p.type, p.parent_seq, p.epoch,
+SELECT p.xid, p.position, s.session_key, s.sealed, p.sid, p.seq, p.type, p.parent_seq, p.epoch,
        coalesce(p.gateway, '') AS gateway, coalesce(p.host_session_id, '') AS host_session_id,
        p.whole::bytea AS body, p.recorded_at, p.role, p.tokens, p.flags,
        (p.type IN (8, 11, 12) AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = p.tenant_id AND f.sid = p.sid))::boolean AS forgets

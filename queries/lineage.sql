@@ -10,8 +10,10 @@ FROM (
     GROUP BY x.id ORDER BY x.id) u;
 
 -- name: CountLives :one
-SELECT count(*) FROM unnest(@sids::uuid[]) AS u (sid)
-WHERE EXISTS (SELECT FROM sessions s WHERE s.tenant_id = @tenant_id AND s.sid = u.sid);
+-- How many of the sessions live, and whether any of them is encrypted.
+SELECT count(*) AS lives, coalesce(bool_or(s.sealed), false)::boolean AS sealed
+FROM unnest(@sids::uuid[]) AS u (sid)
+CROSS JOIN LATERAL (SELECT x.sealed FROM sessions x WHERE x.tenant_id = @tenant_id AND x.sid = u.sid LIMIT 1) s;
 
 -- name: SeedChild :exec
 -- What a session starts with that inherited.

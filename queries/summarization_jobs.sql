@@ -1,10 +1,11 @@
 -- name: AskJob :one
 -- Puts a question, or finds it: the same question of a session has one job. One
--- that failed waits again. It leaves nothing behind for a session that is gone.
+-- that failed waits again. It leaves nothing behind for a session that is gone, or
+-- that is encrypted where the question is not.
 INSERT INTO summarization_jobs AS j (tenant_id, id, sid, key, summarizer, model, system, prompt, max_tokens, lease_by, deadline)
 SELECT @tenant_id, @id, @sid, @key, @summarizer, @model, @system, @prompt, @max_tokens,
        now() + make_interval(secs => @lease_seconds::double precision), now() + make_interval(secs => @deadline_seconds::double precision)
-FROM sessions s WHERE s.tenant_id = @tenant_id AND s.sid = @sid
+FROM sessions s WHERE s.tenant_id = @tenant_id AND s.sid = @sid AND s.sealed = @sealed::boolean
 FOR KEY SHARE
 ON CONFLICT (tenant_id, sid, key) DO UPDATE
 SET state = CASE WHEN j.state = 'failed' THEN 'waiting' ELSE j.state END,
@@ -30,18 +31,25 @@ RETURNING j.id, j.sid, j.key, j.model, j.system, j.prompt, j.max_tokens, j.lease
     (SELECT s.session_key FROM sessions s WHERE s.tenant_id = j.tenant_id AND s.sid = j.sid) AS session_key;
 
 -- name: AnswerJob :execrows
--- The first answer counts, even one that comes after its lease.
-UPDATE summarization_jobs
+-- The first answer counts, even one that comes after its lease. One that is not
+-- encrypted as its session is, is none.
+UPDATE summarization_jobs j
 SET state = 'answered', answer = @answer, finish = @finish, answer_model = @answer_model,
     input_tokens = @input_tokens, output_tokens = @output_tokens
-WHERE tenant_id = @tenant_id AND id = @id AND state IN ('waiting', 'leased');
+WHERE j.tenant_id = @tenant_id AND j.id = @id AND j.state IN ('waiting', 'leased')
+  AND EXISTS (SELECT FROM sessions s WHERE s.tenant_id = j.tenant_id AND s.sid = j.sid AND s.sealed = @sealed::boolean);
 
 -- name: FailJob :execrows
-UPDATE summarization_jobs SET state = 'failed', error = @error
-WHERE tenant_id = @tenant_id AND id = @id AND state IN ('waiting', 'leased');
+-- Held to the session as AnswerJob is.
+UPDATE summarization_jobs j SET state = 'failed', error = @error
+WHERE j.tenant_id = @tenant_id AND j.id = @id AND j.state IN ('waiting', 'leased')
+  AND EXISTS (SELECT FROM sessions s WHERE s.tenant_id = j.tenant_id AND s.sid = j.sid AND s.sealed = @sealed::boolean);
 
--- name: JobExists :one
-SELECT EXISTS (SELECT FROM summarization_jobs WHERE tenant_id = @tenant_id AND id = @id);
+-- name: JobState :one
+-- Whether a question can still be answered, and whether its session is encrypted.
+SELECT (j.state IN ('waiting', 'leased'))::boolean AS open,
+       EXISTS (SELECT FROM sessions s WHERE s.tenant_id = j.tenant_id AND s.sid = j.sid AND s.sealed)::boolean AS sealed
+FROM summarization_jobs j WHERE j.tenant_id = @tenant_id AND j.id = @id;
 
 -- name: ReadJob :one
 SELECT sid, key, state, answer, finish, answer_model, input_tokens, output_tokens, error,

@@ -80,7 +80,7 @@ func (c *cli) rotateKeys() *cobra.Command {
 				}
 			})
 			if err != nil {
-				return err
+				return fmt.Errorf("%s wrapped anew, not all: %w", plural(n, "session key"), err)
 			}
 			fmt.Fprintf(c.out, "%s wrapped anew; all are under %s\n", plural(n, "session key"), v.Active())
 			return nil
@@ -89,33 +89,44 @@ func (c *cli) rotateKeys() *cobra.Command {
 }
 
 func (c *cli) encryptionStatus() *cobra.Command {
-	cmd := &cobra.Command{Use: "status", Short: "Tell which master keys wrap how many session keys"}
+	cmd := &cobra.Command{
+		Use: "status", Short: "Tell which master keys wrap how many session keys",
+		Long: words(
+			"Tell which master keys wrap how many session keys. It fails where encryption-key-file lacks one of them, or has another",
+			"one under its id.",
+		),
+	}
 	asJSON := jsonFlag(cmd)
 	return c.command(cmd, config.General|config.Database, nil, func(ctx context.Context, cfg config.Config, _ []string) error {
 		return c.withVault(ctx, cfg, func(v *vault.Vault) error {
 			uses, err := v.Check(ctx)
-			type row struct {
-				ID          string `json:"id"`
-				SessionKeys int64  `json:"sessionKeys"`
-				Active      bool   `json:"active"`
-			}
-			rows := make([]row, len(uses))
+			list := make([]masterUse, len(uses))
 			for i, u := range uses {
-				rows[i] = row{u.Sample.Master, int64(u.Keys), u.Sample.Master == v.Active()}
+				list[i] = masterUse{ID: u.Master, SessionKeys: u.Keys, Active: u.Master == v.Active()}
 			}
 			if *asJSON {
-				return errors.Join(printJSON(c.out, map[string]any{"masterKeys": rows}), err)
+				return errors.Join(printJSON(c.out, map[string]any{"masterKeys": list}), err)
 			}
-			for _, r := range rows {
+			for _, u := range list {
 				mark := ""
-				if r.Active {
+				if u.Active {
 					mark = " (wraps new ones)"
 				}
-				fmt.Fprintf(c.out, "%s: %s%s\n", r.ID, plural(r.SessionKeys, "session key"), mark)
+				fmt.Fprintf(c.out, "%s: %s%s\n", u.ID, plural(u.SessionKeys, "session key"), mark)
+			}
+			if len(list) == 0 && err == nil {
+				fmt.Fprintf(c.out, "no session keys yet; %s wraps new ones\n", v.Active())
 			}
 			return err
 		})
 	})
+}
+
+// masterUse is how machines read that.
+type masterUse struct {
+	ID          string `json:"id"`
+	SessionKeys int64  `json:"sessionKeys"`
+	Active      bool   `json:"active"`
 }
 
 // checkEncryption tells whether this process could read what is encrypted.

@@ -108,7 +108,7 @@ func forgetInStates(ctx context.Context, q *db.Queries, cur Session, erased uuid
 // blankSummaries empties the texts of a session's own summaries that cover
 // anything up to a place.
 func (s *Store) blankSummaries(ctx context.Context, q *db.Queries, cur Session, through int64) error {
-	open := s.opener(cur.Tenant, cur.SID)
+	open := s.openerIn(q, cur.Tenant, cur.SID)
 	for after := int64(0); ; {
 		rows, err := q.EventsOfType(ctx, db.EventsOfTypeParams{
 			TenantID: cur.Tenant, SID: cur.SID, Type: int16(events.SummaryCreated), After: after, Upto: cur.Head, MaxRows: summaryPage,

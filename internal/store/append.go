@@ -86,6 +86,9 @@ type Item struct {
 	// factor says, in thousandths; 0 is as much.
 	ScaleMilli int
 	Events     []NewEvent
+	// ofSealed: it opens a session that descends from an encrypted one, so that it
+	// is encrypted too: it repeats what its ancestors say.
+	ofSealed bool
 	// pinned is the life that the item is encrypted for; zero where it is not.
 	pinned uuid.UUID
 }

@@ -61,16 +61,17 @@ type ChildStart struct {
 func (s *Store) OpenChild(ctx context.Context, c *NewChild) (Appended, error) {
 	var out Appended
 	err := s.within(ctx, c.Tenant, func(q *db.Queries) error {
-		if err := lockChild(ctx, q, c); err != nil {
+		sealed, err := lockChild(ctx, q, c)
+		if err != nil {
 			return err
 		}
-		_, err := q.SessionByKey(ctx, db.SessionByKeyParams{TenantID: c.Tenant, SessionKey: c.Key})
+		_, err = q.SessionByKey(ctx, db.SessionByKeyParams{TenantID: c.Tenant, SessionKey: c.Key})
 		if err == nil {
 			return contextengine.ErrSessionExists
 		} else if !errors.Is(err, pgx.ErrNoRows) {
 			return fmt.Errorf("session: %w", err)
 		}
-		it := &Item{Tenant: c.Tenant, SessionKey: c.Key, Create: true, HostSession: c.HostSession, Events: c.Events}
+		it := &Item{Tenant: c.Tenant, SessionKey: c.Key, Create: true, HostSession: c.HostSession, Events: c.Events, ofSealed: sealed}
 		if it, err = s.sealTo(ctx, Session{}, false, it); err != nil {
 			return err
 		}
@@ -94,8 +95,9 @@ func (s *Store) OpenChild(ctx context.Context, c *NewChild) (Appended, error) {
 	return out, errUnavailable(err)
 }
 
-// lockChild locks the new key and looks whether the ancestors still live.
-func lockChild(ctx context.Context, q *db.Queries, c *NewChild) error {
+// lockChild locks the new key and looks whether the ancestors still live, and
+// whether any of them is encrypted.
+func lockChild(ctx context.Context, q *db.Queries, c *NewChild) (sealed bool, err error) {
 	sids, keys := []uuid.UUID{c.Parent}, []string{c.ParentKey}
 	if c.Start != nil {
 		for _, seg := range c.Start.State.Line {
@@ -105,7 +107,7 @@ func lockChild(ctx context.Context, q *db.Queries, c *NewChild) error {
 		}
 	}
 	if err := q.LockLine(ctx, db.LockLineParams{TenantID: c.Tenant, ChildKey: c.Key, AncestorKeys: keys}); err != nil {
-		return fmt.Errorf("lock: %w", err)
+		return false, fmt.Errorf("lock: %w", err)
 	}
 	for _, check := range []struct {
 		sids []uuid.UUID
@@ -113,13 +115,14 @@ func lockChild(ctx context.Context, q *db.Queries, c *NewChild) error {
 	}{{sids[:1], contextengine.ErrUnknownSession}, {sids[1:], ErrLineChanged}} {
 		n, err := q.CountLives(ctx, db.CountLivesParams{TenantID: c.Tenant, Sids: check.sids})
 		if err != nil {
-			return fmt.Errorf("ancestors: %w", err)
+			return false, fmt.Errorf("ancestors: %w", err)
 		}
-		if n < int64(len(check.sids)) {
-			return check.gone
+		if n.Lives < int64(len(check.sids)) {
+			return false, check.gone
 		}
+		sealed = sealed || n.Sealed
 	}
-	return nil
+	return sealed, nil
 }
 
 func seed(ctx context.Context, q *db.Queries, c *NewChild, sid uuid.UUID) error {

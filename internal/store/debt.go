@@ -144,7 +144,12 @@ func (s *Store) Draft(ctx context.Context, tenant string, sid uuid.UUID, key []b
 	if err != nil {
 		return nil, false, readErr("draft", err)
 	}
-	if b, err = s.opener(tenant, sid).bytes(ctx, vault.Draft, key, b); err != nil {
+	b, err = s.opener(tenant, sid).bytes(ctx, vault.Draft, key, b)
+	if unreadable(err) {
+		s.log.Warn("a draft is unreadable; it is written again", "sid", sid, "error", err)
+		return nil, false, nil
+	}
+	if err != nil {
 		return nil, false, err
 	}
 	return b, true, nil
@@ -157,7 +162,10 @@ func (s *Store) PutDraft(ctx context.Context, tenant string, sid uuid.UUID, key,
 	if err != nil {
 		return err
 	}
-	if err := s.of(tenant).PutDraft(ctx, db.PutDraftParams{TenantID: tenant, SID: sid, Key: key, Draft: draft}); err != nil {
+	err = s.of(tenant).PutDraft(ctx, db.PutDraftParams{
+		TenantID: tenant, SID: sid, Key: key, Draft: draft, Sealed: vault.IsSealed(draft),
+	})
+	if err != nil {
 		return fmt.Errorf("draft: %w", errUnavailable(err))
 	}
 	return nil

@@ -112,7 +112,7 @@ func (s *Store) hostSessions(ctx context.Context, q *db.Queries, tenant string, 
 		if err != nil {
 			return nil, fmt.Errorf("host sessions: %w", err)
 		}
-		open := s.opener(tenant, sid)
+		open := s.openerIn(q, tenant, sid)
 		for _, r := range rows {
 			body, err := open.event(ctx, r.Seq, r.Body)
 			if unreadable(err) {

@@ -88,17 +88,17 @@ func (s *Store) feed(ctx context.Context, tenant string, after Cursor, limit int
 		}
 	}
 	if again {
-		return s.FeedWithin(ctx, tenant, after, limit, maxBytes)
+		return s.feed(ctx, tenant, after, limit, maxBytes, open)
 	}
 	out := make([]FeedEvent, len(rows))
 	openers := map[uuid.UUID]*opener{}
 	for i, r := range rows {
-		body, sealed, broken := r.Body, vault.IsSealed(r.Body), error(nil)
+		body, sealed, broken := r.Body, r.Sealed || vault.IsSealed(r.Body), error(nil)
 		if sealed && !open {
 			body = nil
 		} else if sealed {
 			if openers[r.SID] == nil {
-				openers[r.SID] = s.opener(tenant, r.SID)
+				openers[r.SID] = s.openerOf(Session{Tenant: tenant, SID: r.SID, Sealed: r.Sealed, Head: r.Seq})
 			}
 			if body, err = openers[r.SID].event(ctx, r.Seq, r.Body); unreadable(err) {
 				body, broken = []byte("null"), err
@@ -204,16 +204,16 @@ func (s *Store) RecordAnswers(ctx context.Context, answers []Answer) error {
 	var p db.RecordAnswersParams
 	for i := range answers {
 		a := &answers[i]
+		params := a.Params
 		// What was never said holds no passages.
 		if s.cfg.Vault != nil && a.Head > 0 {
-			params, err := s.opener(a.Tenant, a.SID).seal(ctx, vault.Answer, nil, a.Params)
-			if err != nil {
+			var err error
+			if params, err = s.opener(a.Tenant, a.SID).seal(ctx, vault.Answer, nil, a.Params); err != nil {
 				return err
 			}
-			p.Params = append(p.Params, params)
-		} else {
-			p.Params = append(p.Params, a.Params)
 		}
+		p.Params = append(p.Params, params)
+		p.Sealed = append(p.Sealed, vault.IsSealed(params))
 		p.TenantIds = append(p.TenantIds, a.Tenant)
 		p.Sids = append(p.Sids, a.SID)
 		p.Heads = append(p.Heads, a.Head)

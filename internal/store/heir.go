@@ -157,7 +157,7 @@ func (s *Store) disguiseParent(ctx context.Context, q *db.Queries, tenant string
 	}
 	p := db.RewriteEventsParams{TenantID: tenant}
 	for _, r := range rows {
-		open := s.opener(tenant, r.SID)
+		open := s.openerIn(q, tenant, r.SID)
 		plain, err := open.event(ctx, r.Seq, r.Body)
 		if unreadable(err) {
 			continue // for everybody
@@ -171,9 +171,11 @@ func (s *Store) disguiseParent(ctx context.Context, q *db.Queries, tenant string
 		}
 		if body != nil {
 			if vault.IsSealed(r.Body) {
-				if body, err = open.seal(ctx, vault.Event, nil, body); err != nil {
+				k, err := open.key(ctx)
+				if err != nil {
 					return err
 				}
+				body = k.Seal(vault.Event, nil, body)
 			}
 			p.Sids, p.Seqs, p.Bodies = append(p.Sids, r.SID), append(p.Seqs, r.Seq), append(p.Bodies, body)
 		}

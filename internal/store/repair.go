@@ -122,7 +122,7 @@ func (v *Snapshot) AmissKeys(ctx context.Context, limit int) ([]AmissKey, error)
 		return nil, readErr("keys", err)
 	}
 	out := make([]AmissKey, len(rows))
-	open := v.store.opener(v.id.Tenant, v.id.SID)
+	open := v.store.openerIn(v.q, v.id.Tenant, v.id.SID)
 	for i, r := range rows {
 		if r.PayloadHash, err = open.hash(ctx, r.PayloadHash); err != nil {
 			return nil, err
@@ -145,7 +145,7 @@ func (v *Snapshot) KeylessTurns(ctx context.Context, limit int) ([]Logged, error
 		return nil, readErr("keys", err)
 	}
 	out := make([]Logged, len(rows))
-	open := v.store.opener(v.id.Tenant, v.id.SID)
+	open := v.store.openerIn(v.q, v.id.Tenant, v.id.SID)
 	for i, r := range rows {
 		if r.Body, err = open.event(ctx, r.Seq, r.Body); err != nil {
 			return nil, err
@@ -191,7 +191,7 @@ func (r *Repair) PutKey(ctx context.Context, k KeyRow) error {
 
 // storedHash is a payload's hash as the session's rows have it.
 func (r *Repair) storedHash(ctx context.Context, h []byte) ([]byte, error) {
-	k, err := r.store.opener(r.id.Tenant, r.id.SID).perhaps(ctx)
+	k, err := r.store.openerIn(r.q, r.id.Tenant, r.id.SID).perhaps(ctx)
 	if err != nil || k == nil {
 		return h, err
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/engined/engined/contextengine"
@@ -450,5 +451,269 @@ func TestKeysInADatabaseOfTheirOwn(t *testing.T) {
 	var keys int
 	if err := queryRow(t, apart, `SELECT count(*) FROM session_keys`, &keys); err != nil || keys != 0 {
 		t.Errorf("%d keys are left, %v", keys, err)
+	}
+}
+
+func TestANodeThatLookedBeforeTheFirstEventReadsOn(t *testing.T) {
+	t.Parallel()
+	url := testdb.New(t)
+	early, writer := openSealed(t, url), openSealed(t, url)
+	mustTake(t, writer, lease("k", "owner"))
+	row, err := early.Session(t.Context(), tenant, "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := early.CompactionCount(t.Context(), tenant, row.SID); n != 0 || err != nil {
+		t.Fatalf("%d, %v", n, err)
+	}
+	say(t, writer, "k")
+	if texts, err := heard(t, early, "k", row.SID); err != nil || !strings.Contains(texts["event 1"], secret) {
+		t.Errorf("%.80q, %v", texts["event 1"], err)
+	}
+	mustAppend(t, early, item("k", msg(`{"n":1}`, 1)))
+	if err := early.PutDraft(t.Context(), tenant, row.SID, []byte("early"), []byte(secret)); err != nil {
+		t.Error(err)
+	}
+	if found := tablesWith(dumpTables(t, url), secret); len(found) > 0 {
+		t.Errorf("plain in %v", found)
+	}
+}
+
+// A key without events says nothing of the session: its first write was refused,
+// and a node that does not encrypt came first.
+func TestAKeyDoesNotMakeASessionEncrypted(t *testing.T) {
+	t.Parallel()
+	url := testdb.New(t)
+	sealed := openSealed(t, url)
+	off := openWith(t, store.Config{URL: url, Vault: storetest.Encrypt(t, store.Config{URL: url}).Vault})
+	mustTake(t, sealed, lease("k", "owner"))
+	stale := int64(9)
+	late := item("k", msg(`{"n":0}`, 1))
+	late.ExpectedHead = &stale
+	if _, err := sealed.Append(t.Context(), late); err == nil {
+		t.Fatal("a stale write is taken")
+	}
+	a := say(t, off, "k")
+	for _, s := range []*store.Store{off, sealed, openSealed(t, url)} {
+		if texts, err := heard(t, s, "k", a.SID); err != nil || !strings.Contains(texts["event 1"], secret) {
+			t.Errorf("%.80q, %v", texts["event 1"], err)
+		}
+		hashes, err := s.MessageHashes(t.Context(), tenant, a.SID, 0, 1)
+		if want := msg(`{"role":"user","content":"`+secret+`"}`, 1).Hash; err != nil || !bytes.Equal(hashes[0].Hash, want[:]) {
+			t.Errorf("its hash is read as %x, want %x, %v", hashes[0].Hash, want, err)
+		}
+	}
+}
+
+// fed waits until the feed shows so many events: whatever else the server does
+// holds it back.
+func fed(t testing.TB, n int, read func(context.Context, string, store.Cursor, int, int64) ([]store.FeedEvent, error)) ([]store.FeedEvent, error) {
+	t.Helper()
+	for {
+		page, err := read(t.Context(), tenant, store.Cursor{}, 10, 1<<20)
+		if err != nil || len(page) >= n {
+			return page, err
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatal("the feed stays behind")
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func TestWhatIsPlainInAnEncryptedSessionIsDamaged(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]string{
+		"its first byte": `UPDATE events SET body = set_byte(body, 0, get_byte(body, 0) # 1) WHERE sid = $1 AND seq = 2`,
+		"emptied":        `UPDATE events SET body = '' WHERE sid = $1 AND seq = 2`,
+		"another's":      `UPDATE events SET body = '{"role":"user","content":"forged"}' WHERE sid = $1 AND seq = 2`,
+	} {
+		url := testdb.New(t)
+		s := openSealed(t, url)
+		a := mustAppend(t, s, item("k", msg(`{"n":1}`, 1), msg(`{"n":2}`, 1)))
+		exec(t, url, change, a.SID)
+		for _, node := range []*store.Store{s, openSealed(t, url)} {
+			reads := map[string]error{}
+			_, reads["events"] = node.Events(t.Context(), tenant, a.SID, 0, 10)
+			_, reads["view"] = node.View(t.Context(), tenant, "k", a.SID, 0, 10)
+			_, reads["bodies"] = node.Bodies(t.Context(), tenant, a.SID, []int64{2})
+			for what, err := range reads {
+				if damage, ok := errors.AsType[*vault.CorruptError](err); !ok || damage.Seq != 2 {
+					t.Errorf("%s, %s: %v", name, what, err)
+				}
+			}
+			page, err := fed(t, 2, node.FeedWithin)
+			if err != nil || string(page[1].Body) != "null" || page[1].Unreadable == nil || string(page[0].Body) != `{"n":1}` {
+				t.Errorf("%s: the feed %+v, %v", name, page, err)
+			}
+			unopened, err := fed(t, 2, node.FeedUnopened)
+			if err != nil || !unopened[1].Sealed || unopened[1].Body != nil {
+				t.Errorf("%s: the index would read %+v, %v", name, unopened, err)
+			}
+		}
+	}
+}
+
+func TestADamagedSessionKeyIsTold(t *testing.T) {
+	t.Parallel()
+	url := testdb.New(t)
+	s := openSealed(t, url)
+	one, two := mustAppend(t, s, item("one", msg(`{"n":1}`, 1))), mustAppend(t, s, item("two", msg(`{"n":2}`, 1)))
+	exec(t, url, `UPDATE session_keys SET wrapped = set_byte(wrapped, 20, get_byte(wrapped, 20) # 1) WHERE sid = $1`, one.SID)
+	fresh := storetest.Encrypt(t, store.Config{URL: url})
+	if _, err := fresh.Vault.Check(t.Context()); err != nil {
+		t.Fatalf("no node would start: %v", err)
+	}
+	node := openWith(t, fresh)
+	if _, err := node.Events(t.Context(), tenant, one.SID, 0, 10); !isCorrupt(err) {
+		t.Errorf("its events: %v", err)
+	}
+	if _, err := node.Append(t.Context(), item("one", msg("{}", 1))); !isCorrupt(err) {
+		t.Errorf("a write to it: %v", err)
+	}
+	page, err := fed(t, 2, node.FeedWithin)
+	if err != nil || string(page[0].Body) != "null" || string(page[1].Body) != `{"n":2}` {
+		t.Errorf("the feed: %+v, %v", page, err)
+	}
+	if evs, err := node.Events(t.Context(), tenant, two.SID, 0, 10); err != nil || len(evs) != 1 {
+		t.Errorf("the session beside it: %v", err)
+	}
+	if e, err := node.Erase(t.Context(), tenant, "one"); err != nil || !e.Complete {
+		t.Errorf("erasing it: %+v, %v", e, err)
+	}
+}
+
+func isCorrupt(err error) bool {
+	_, ok := errors.AsType[*vault.CorruptError](err)
+	return ok
+}
+
+func TestForksOfEncryptedSessionsAreEncrypted(t *testing.T) {
+	t.Parallel()
+	url := testdb.New(t)
+	mustAppend(t, openSealed(t, url), item("parent", msg(`{"n":1}`, 1)))
+	off := openWith(t, store.Config{URL: url, Vault: storetest.Encrypt(t, store.Config{URL: url}).Vault})
+	mustAppend(t, off, item("plain", msg(`{"n":1}`, 1)))
+	heir(t, off, "parent", "fork")
+	heir(t, off, "fork", "fork of the fork")
+	heir(t, off, "plain", "fork of a plain one")
+	row, err := off.Session(t.Context(), tenant, "parent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	isolated := &store.NewChild{
+		Tenant: tenant, Key: "isolated", Parent: row.SID, ParentKey: "parent", Kind: store.KindIsolated,
+		Events: []store.NewEvent{{Type: events.SubagentPrepared, Body: []byte(`{}`)}},
+	}
+	if _, err := off.OpenChild(t.Context(), isolated); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]bool{"fork": true, "fork of the fork": true, "isolated": true, "fork of a plain one": false} {
+		if row, err := off.Session(t.Context(), tenant, key); err != nil || row.Sealed != want {
+			t.Errorf("%s: encrypted %v, %v", key, row.Sealed, err)
+		}
+	}
+	a := say(t, off, "fork")
+	if found := tablesWith(dumpTables(t, url), secret); len(found) > 0 {
+		t.Errorf("what a fork says is plain in %v", found)
+	}
+	if texts, err := heard(t, openSealed(t, url), "fork", a.SID); err != nil || !strings.Contains(texts["summary"], secret) {
+		t.Errorf("%.80q, %v", texts["summary"], err)
+	}
+	isolated.Key = "another"
+	if _, err := openWith(t, store.Config{URL: url}).OpenChild(t.Context(), isolated); !errors.Is(err, vault.ErrClosed) {
+		t.Errorf("on a node without keys: %v", err)
+	}
+}
+
+func TestANodeWithoutKeysKeepsNothingPlain(t *testing.T) {
+	t.Parallel()
+	url := testdb.New(t)
+	s := openSealed(t, url)
+	a := mustAppend(t, s, item("k", msg(`{"n":1}`, 1)))
+	ask := func(s *store.Store, key string) (id [16]byte, err error) {
+		return s.AskHost(t.Context(), store.Question{
+			Tenant: tenant, SID: a.SID, Key: []byte(key), System: secret, Prompt: secret, LeaseWithin: time.Minute, AnswerWithin: time.Minute,
+		})
+	}
+	id, err := ask(s, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := openWith(t, store.Config{URL: url})
+	if err := closed.PutDraft(t.Context(), tenant, a.SID, []byte("draft"), []byte(secret)); err != nil {
+		t.Error(err)
+	}
+	answer := store.Answer{Tenant: tenant, SID: a.SID, Head: 1, Params: []byte(`{"recall":"` + secret + `"}`), At: time.Unix(0, 0)}
+	if err := closed.RecordAnswers(t.Context(), []store.Answer{answer}); err != nil {
+		t.Error(err)
+	}
+	if _, err := ask(closed, "two"); err == nil {
+		t.Error("a question is kept")
+	}
+	if _, err := closed.AnswerHostJob(t.Context(), tenant, id, store.HostAnswer{Text: secret}); !errors.Is(err, vault.ErrClosed) {
+		t.Errorf("an answer: %v", err)
+	}
+	if _, err := closed.FailHostJob(t.Context(), tenant, id, secret); !errors.Is(err, vault.ErrClosed) {
+		t.Errorf("a failure: %v", err)
+	}
+	if found := tablesWith(dumpTables(t, url), secret); len(found) > 0 {
+		t.Errorf("plain in %v", found)
+	}
+	if ok, err := s.AnswerHostJob(t.Context(), tenant, id, store.HostAnswer{Text: "said"}); !ok || err != nil {
+		t.Errorf("the answer on a node with the keys: %v, %v", ok, err)
+	}
+	if ok, err := s.AnswerHostJob(t.Context(), tenant, id, store.HostAnswer{Text: "again"}); ok || err != nil {
+		t.Errorf("a second one: %v, %v", ok, err)
+	}
+}
+
+func TestAGatewayMayAnswerAnything(t *testing.T) {
+	t.Parallel()
+	url := testdb.New(t)
+	const text = "\x1asealed:1:AAAA"
+	for name, s := range map[string]*store.Store{
+		"plain, no keys": openWith(t, store.Config{URL: url}), "encrypted": openSealed(t, url),
+		"plain, keys": openWith(t, store.Config{URL: url, Vault: storetest.Encrypt(t, store.Config{URL: url}).Vault}),
+	} {
+		a := mustAppend(t, s, item(name, msg(`{"n":1}`, 1)))
+		id, err := s.AskHost(t.Context(), store.Question{
+			Tenant: tenant, SID: a.SID, Key: []byte("q"), System: "s", Prompt: "p", LeaseWithin: time.Minute, AnswerWithin: time.Minute,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok, err := s.AnswerHostJob(t.Context(), tenant, id, store.HostAnswer{Text: text}); !ok || err != nil {
+			t.Fatalf("%s: %v, %v", name, ok, err)
+		}
+		if got, err := s.HostJob(t.Context(), tenant, id); err != nil || got.Answer.Text != text {
+			t.Errorf("%s: %q, %v", name, got.Answer.Text, err)
+		}
+	}
+}
+
+func TestADamagedDraftIsWrittenAgain(t *testing.T) {
+	t.Parallel()
+	url := testdb.New(t)
+	s := openSealed(t, url)
+	a := say(t, s, "k")
+	exec(t, url, `UPDATE drafts SET draft = set_byte(draft, 20, get_byte(draft, 20) # 1) WHERE sid = $1`, a.SID)
+	if _, ok, err := s.Draft(t.Context(), tenant, a.SID, []byte("key")); ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
+	}
+}
+
+// What forks are to forget is read anew, and stays unopened.
+func TestTheIndexOpensNothingThatForgets(t *testing.T) {
+	t.Parallel()
+	url := testdb.New(t)
+	s := openSealed(t, url)
+	a := mustAppend(t, s, item("k", msg(`{"n":1}`, 1)))
+	exec(t, url, `UPDATE events SET type = 8 WHERE sid = $1`, a.SID)
+	exec(t, url, `INSERT INTO forgetting (tenant_id, ancestor, sid) VALUES ($1, $2, $3)`, tenant, uuid.Must(uuid.NewV7()), a.SID)
+	page, err := fed(t, 1, s.FeedUnopened)
+	if err != nil || page[0].Body != nil {
+		t.Errorf("%+v, %v", page, err)
 	}
 }

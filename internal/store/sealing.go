@@ -142,6 +142,9 @@ func (s *Store) pinNew(ctx context.Context, k pinKey) (pin, error) {
 
 // newSealer makes the key of a session that does not exist yet.
 func (s *Store) newSealer(ctx context.Context, tenant string) (*vault.Sealer, error) {
+	if s.cfg.Vault == nil {
+		return nil, vault.ErrClosed
+	}
 	sid, err := uuid.NewV7()
 	if err != nil {
 		return nil, err
@@ -154,7 +157,7 @@ func (s *Store) newSealer(ctx context.Context, tenant string) (*vault.Sealer, er
 func (s *Store) sealerFor(ctx context.Context, cur Session) (*vault.Sealer, error) {
 	switch {
 	case cur.Sealed:
-		return s.opener(cur.Tenant, cur.SID).key(ctx)
+		return s.openerOf(cur).key(ctx)
 	case cur.Head == 0 && s.cfg.Encrypt:
 		return s.cfg.Vault.Make(ctx, cur.Tenant, cur.SID)
 	}
@@ -169,7 +172,7 @@ func (s *Store) sealTo(ctx context.Context, cur Session, exists bool, it *Item) 
 	switch {
 	case exists:
 		sealer, err = s.sealerFor(ctx, cur)
-	case it.Create && s.cfg.Encrypt:
+	case it.Create && (s.cfg.Encrypt || it.ofSealed):
 		sealer, err = s.newSealer(ctx, it.Tenant)
 	}
 	if err != nil {

@@ -130,7 +130,7 @@ func (s *Store) View(ctx context.Context, tenant, key string, cached uuid.UUID, 
 		return View{}, err
 	}
 	v.New = make([]window.Entry, len(r.Seqs))
-	open := s.opener(tenant, v.SID)
+	open := s.openerOf(v.Session)
 	for i := range r.Seqs {
 		if v.Bodies[i], err = open.event(ctx, r.Seqs[i], r.Bodies[i]); err != nil {
 			return View{}, err

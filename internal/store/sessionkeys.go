@@ -81,18 +81,24 @@ func (k *SessionKeys) DropKey(ctx context.Context, tenant string, sid uuid.UUID)
 // KeysByMaster implements vault.KeyStore.
 func (k *SessionKeys) KeysByMaster(ctx context.Context) ([]vault.MasterUse, error) {
 	rows, err := k.q.SessionKeysByMaster(ctx)
-	out := make([]vault.MasterUse, len(rows))
-	for i, r := range rows {
-		out[i] = vault.MasterUse{Keys: r.Keys, Sample: vault.StoredKey{
+	var out []vault.MasterUse
+	for _, r := range rows {
+		if len(out) == 0 || out[len(out)-1].Master != r.Master {
+			out = append(out, vault.MasterUse{Master: r.Master, Keys: r.Keys})
+		}
+		use := &out[len(out)-1]
+		use.Samples = append(use.Samples, vault.StoredKey{
 			Tenant: r.TenantID, SID: r.SID, Wrapped: vault.Wrapped{Master: r.Master, Key: r.Wrapped},
-		}}
+		})
 	}
 	return out, keysErr(err)
 }
 
 // KeysNotUnder implements vault.KeyStore.
-func (k *SessionKeys) KeysNotUnder(ctx context.Context, master string, limit int) ([]vault.StoredKey, error) {
-	rows, err := k.q.SessionKeysNotUnder(ctx, db.SessionKeysNotUnderParams{Master: master, MaxRows: int32(limit)})
+func (k *SessionKeys) KeysNotUnder(ctx context.Context, master, tenant string, sid uuid.UUID, limit int) ([]vault.StoredKey, error) {
+	rows, err := k.q.SessionKeysNotUnder(ctx, db.SessionKeysNotUnderParams{
+		Master: master, AfterTenant: tenant, AfterSID: sid, MaxRows: int32(limit),
+	})
 	out := make([]vault.StoredKey, len(rows))
 	for i, r := range rows {
 		out[i] = vault.StoredKey{Tenant: r.TenantID, SID: r.SID, Wrapped: vault.Wrapped{Master: r.Master, Key: r.Wrapped}}
@@ -101,10 +107,11 @@ func (k *SessionKeys) KeysNotUnder(ctx context.Context, master string, limit int
 }
 
 // Rewrap implements vault.KeyStore.
-func (k *SessionKeys) Rewrap(ctx context.Context, old vault.StoredKey, w vault.Wrapped) error {
-	return keysErr(k.q.RewrapSessionKey(ctx, db.RewrapSessionKeyParams{
+func (k *SessionKeys) Rewrap(ctx context.Context, old vault.StoredKey, w vault.Wrapped) (bool, error) {
+	n, err := k.q.RewrapSessionKey(ctx, db.RewrapSessionKeyParams{
 		Master: w.Master, Wrapped: w.Key, TenantID: old.Tenant, SID: old.SID, OldMaster: old.Master, OldWrapped: old.Key,
-	}))
+	})
+	return n == 1, keysErr(err)
 }
 
 // CountSealed counts sessions that are encrypted, of all tenants, and those that

@@ -111,7 +111,7 @@ func (v *Snapshot) Log(ctx context.Context, after int64, limit int, maxBytes int
 		return nil, readErr("events", err)
 	}
 	out := make([]Logged, len(rows))
-	open := v.store.opener(v.id.Tenant, v.id.SID)
+	open := v.store.openerIn(v.q, v.id.Tenant, v.id.SID)
 	for i, r := range rows {
 		body, err := open.event(ctx, r.Seq, r.Body)
 		if err != nil && !unreadable(err) {

@@ -92,6 +92,7 @@ type Store struct {
 	lanes    []*lane
 	eras     eraGate
 	pins     pins
+	sealings sealings
 }
 
 // Open connects. It does not migrate; see Migrate.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/engined/engined/contextengine"
 	"github.com/engined/engined/internal/store/db"
+	"github.com/engined/engined/internal/vault"
 )
 
 // ErrUnknownJob: no such question, or its answer was taken already.
@@ -35,15 +36,16 @@ func (s *Store) AskHost(ctx context.Context, q Question) (uuid.UUID, error) {
 		return uuid.Nil, err
 	}
 	open := s.opener(q.Tenant, q.SID)
-	if q.System, err = open.sealJob(ctx, jobField(q.Key, "system"), q.System); err != nil {
+	if q.System, _, err = open.sealJob(ctx, jobField(q.Key, "system"), q.System); err != nil {
 		return uuid.Nil, err
 	}
-	if q.Prompt, err = open.sealJob(ctx, jobField(q.Key, "prompt"), q.Prompt); err != nil {
+	var sealed bool
+	if q.Prompt, sealed, err = open.sealJob(ctx, jobField(q.Key, "prompt"), q.Prompt); err != nil {
 		return uuid.Nil, err
 	}
 	got, err := s.of(q.Tenant).AskJob(ctx, db.AskJobParams{
 		TenantID: q.Tenant, ID: id, SID: q.SID, Key: q.Key, Summarizer: q.Summarizer, Model: q.Model, System: q.System,
-		Prompt: q.Prompt, MaxTokens: int32(q.MaxTokens), LeaseSeconds: q.LeaseWithin.Seconds(), DeadlineSeconds: q.AnswerWithin.Seconds(),
+		Prompt: q.Prompt, MaxTokens: int32(q.MaxTokens), LeaseSeconds: q.LeaseWithin.Seconds(), DeadlineSeconds: q.AnswerWithin.Seconds(), Sealed: sealed,
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return uuid.Nil, contextengine.ErrUnknownSession
@@ -58,16 +60,16 @@ func (s *Store) AskHost(ctx context.Context, q Question) (uuid.UUID, error) {
 func jobField(key []byte, field string) []byte { return append([]byte(field+"\x00"), key...) }
 
 // sealJob encrypts what a gateway says to a question, if its session is encrypted.
-func (s *Store) sealJob(ctx context.Context, tenant string, id uuid.UUID, field, text string) (string, error) {
-	if s.cfg.Vault == nil || text == "" {
-		return text, nil
+func (s *Store) sealJob(ctx context.Context, tenant string, id uuid.UUID, field, text string) (said string, sealed bool, err error) {
+	if s.cfg.Vault == nil {
+		return text, false, nil
 	}
 	r, err := s.of(tenant).JobSession(ctx, db.JobSessionParams{TenantID: tenant, ID: id})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return "", ErrUnknownJob
+		return "", false, ErrUnknownJob
 	}
 	if err != nil {
-		return "", readErr("summarization job", err)
+		return "", false, readErr("summarization job", err)
 	}
 	return s.opener(tenant, r.SID).sealJob(ctx, jobField(r.Key, field), text)
 }
@@ -117,22 +119,24 @@ type HostAnswer struct {
 
 // AnswerHostJob keeps an answer. accepted is false where there was one before.
 func (s *Store) AnswerHostJob(ctx context.Context, tenant string, id uuid.UUID, a HostAnswer) (accepted bool, err error) {
-	if a.Text, err = s.sealJob(ctx, tenant, id, "answer", a.Text); err != nil {
+	var sealed bool
+	if a.Text, sealed, err = s.sealJob(ctx, tenant, id, "answer", a.Text); err != nil {
 		return false, err
 	}
 	n, err := s.of(tenant).AnswerJob(ctx, db.AnswerJobParams{
 		TenantID: tenant, ID: id, Answer: &a.Text, Finish: &a.Finish, AnswerModel: &a.Model,
-		InputTokens: a.InputTokens, OutputTokens: a.OutputTokens,
+		InputTokens: a.InputTokens, OutputTokens: a.OutputTokens, Sealed: sealed,
 	})
 	return s.settled(ctx, tenant, id, n, err)
 }
 
 // FailHostJob says that a gateway's model gave no answer.
 func (s *Store) FailHostJob(ctx context.Context, tenant string, id uuid.UUID, reason string) (accepted bool, err error) {
-	if reason, err = s.sealJob(ctx, tenant, id, "error", reason); err != nil {
+	reason, sealed, err := s.sealJob(ctx, tenant, id, "error", reason)
+	if err != nil {
 		return false, err
 	}
-	n, err := s.of(tenant).FailJob(ctx, db.FailJobParams{TenantID: tenant, ID: id, Error: &reason})
+	n, err := s.of(tenant).FailJob(ctx, db.FailJobParams{TenantID: tenant, ID: id, Error: &reason, Sealed: sealed})
 	return s.settled(ctx, tenant, id, n, err)
 }
 
@@ -143,12 +147,15 @@ func (s *Store) settled(ctx context.Context, tenant string, id uuid.UUID, n int6
 	if n > 0 {
 		return true, nil
 	}
-	known, err := s.of(tenant).JobExists(ctx, db.JobExistsParams{TenantID: tenant, ID: id})
+	job, err := s.of(tenant).JobState(ctx, db.JobStateParams{TenantID: tenant, ID: id})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, ErrUnknownJob
+	}
 	if err != nil {
 		return false, readErr("summarization job", err)
 	}
-	if !known {
-		return false, ErrUnknownJob
+	if job.Open && job.Sealed && s.cfg.Vault == nil {
+		return false, vault.ErrClosed // it could not encrypt the answer
 	}
 	return false, nil
 }

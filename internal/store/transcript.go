@@ -188,7 +188,7 @@ func (t *LaneTx) open(sid uuid.UUID) *opener {
 		t.openers = make(map[uuid.UUID]*opener)
 	}
 	if t.openers[sid] == nil {
-		t.openers[sid] = t.store.opener(t.tenant, sid)
+		t.openers[sid] = t.store.openerIn(t.q, t.tenant, sid)
 	}
 	return t.openers[sid]
 }

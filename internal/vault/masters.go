@@ -12,6 +12,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 )
@@ -26,7 +27,14 @@ type Wrapped struct {
 // others open those that it has not rewrapped yet.
 type Masters struct {
 	active string
-	keys   map[string]cipher.AEAD
+	keys   map[string]*master
+}
+
+type master struct {
+	cipher.AEAD
+
+	// proven: it has opened a key, so that one that it doesn't open is damaged.
+	proven atomic.Bool
 }
 
 var masterID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
@@ -58,7 +66,7 @@ func ReadMasters(file string) (*Masters, error) {
 // base64. Empty lines and those that begin with # are left out. An error repeats
 // nothing of a key.
 func ParseMasters(text []byte) (*Masters, error) {
-	m := &Masters{keys: make(map[string]cipher.AEAD)}
+	m := &Masters{keys: make(map[string]*master)}
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for n := 1; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
@@ -80,9 +88,11 @@ func ParseMasters(text []byte) (*Masters, error) {
 		if err != nil {
 			return nil, err
 		}
-		if m.keys[parts[0]], err = cipher.NewGCMWithRandomNonce(block); err != nil {
+		aead, err := cipher.NewGCMWithRandomNonce(block)
+		if err != nil {
 			return nil, err
 		}
+		m.keys[parts[0]] = &master{AEAD: aead}
 		if m.active == "" {
 			m.active = parts[0]
 		}
@@ -111,16 +121,20 @@ func (m *Masters) wrap(tenant string, sid uuid.UUID, dataKey []byte) Wrapped {
 	return Wrapped{Master: m.active, Key: m.keys[m.active].Seal(nil, nil, dataKey, wrapPlace(m.active, tenant, sid))}
 }
 
-// unwrap opens a data key; it is ErrMaster under another or an unknown master
-// key, which looks the same as a damaged row.
+// unwrap opens a data key. What does not open is damaged if the master key has
+// opened others, and ErrMaster if not: then it may be another one under its id.
 func (m *Masters) unwrap(tenant string, sid uuid.UUID, w Wrapped) ([]byte, error) {
-	aead := m.keys[w.Master]
-	if aead == nil {
+	by := m.keys[w.Master]
+	if by == nil {
 		return nil, fmt.Errorf("%w: %q", ErrMaster, w.Master)
 	}
-	key, err := aead.Open(nil, nil, w.Key, wrapPlace(w.Master, tenant, sid))
-	if err != nil || len(key) != KeySize {
-		return nil, fmt.Errorf("%w: the key under the id %q is another one, or the row of session %s is damaged", ErrMaster, w.Master, sid)
+	key, err := by.Open(nil, nil, w.Key, wrapPlace(w.Master, tenant, sid))
+	switch {
+	case err == nil && len(key) == KeySize:
+		by.proven.Store(true)
+		return key, nil
+	case by.proven.Load():
+		return nil, &CorruptError{SID: sid, Kind: SessionKey}
 	}
-	return key, nil
+	return nil, fmt.Errorf("%w: the key under the id %q is another one, or the row of session %s is damaged", ErrMaster, w.Master, sid)
 }

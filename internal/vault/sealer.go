@@ -27,6 +27,8 @@ const (
 	Answer Kind = "window answer"
 	Lane   Kind = "transcript position"
 	Job    Kind = "summarization job"
+	// SessionKey is only told as damaged: a master key wraps it.
+	SessionKey Kind = "session key"
 )
 
 // KeySize is the bytes of a data key and of a master key.

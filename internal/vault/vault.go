@@ -21,12 +21,14 @@ type KeyStore interface {
 	PutKey(ctx context.Context, tenant string, sid uuid.UUID, w Wrapped) (Wrapped, error)
 	// DropKey destroys a key; one that is not there is no error.
 	DropKey(ctx context.Context, tenant string, sid uuid.UUID) error
-	// KeysByMaster counts keys by the id of what wraps them, with one of each.
+	// KeysByMaster counts keys by the id of what wraps them, with some of each.
 	KeysByMaster(ctx context.Context) ([]MasterUse, error)
-	// KeysNotUnder are keys that another master key wraps.
-	KeysNotUnder(ctx context.Context, master string, limit int) ([]StoredKey, error)
-	// Rewrap replaces a key if it still is the one that was read.
-	Rewrap(ctx context.Context, old StoredKey, w Wrapped) error
+	// KeysNotUnder are keys that another master key wraps, behind a tenant's
+	// session, in their order.
+	KeysNotUnder(ctx context.Context, master, tenant string, sid uuid.UUID, limit int) ([]StoredKey, error)
+	// Rewrap replaces a key if it still is the one that was read, and tells whether
+	// it was.
+	Rewrap(ctx context.Context, old StoredKey, w Wrapped) (bool, error)
 }
 
 // StoredKey is a session's key as it is kept.
@@ -38,8 +40,10 @@ type StoredKey struct {
 
 // MasterUse is a master key that wraps data keys.
 type MasterUse struct {
-	Sample StoredKey
+	Master string
 	Keys   int64
+	// Samples are a few of them.
+	Samples []StoredKey
 }
 
 const (
@@ -67,7 +71,7 @@ type owner struct {
 
 type entry struct {
 	owner  owner
-	sealer *Sealer // nil: the session has none
+	sealer *Sealer
 	until  time.Time
 }
 
@@ -76,8 +80,9 @@ func New(store KeyStore, masters *Masters) *Vault {
 	return &Vault{store: store, masters: masters, now: time.Now, known: make(map[owner]*list.Element), order: list.New()}
 }
 
-// Of is the sealer of a session that has events; nil where it has no key: its
-// rows are plain, or nobody can read them any more.
+// Of is the sealer of an encrypted session; nil where it has no key, so that
+// nobody can read it any more. That is looked up every time: keys may be put
+// back from a backup.
 func (v *Vault) Of(ctx context.Context, tenant string, sid uuid.UUID) (*Sealer, error) {
 	if s, ok := v.cached(owner{tenant, sid}); ok {
 		return s, nil
@@ -87,7 +92,6 @@ func (v *Vault) Of(ctx context.Context, tenant string, sid uuid.UUID) (*Sealer, 
 		return nil, fmt.Errorf("session key: %w", err)
 	}
 	if !ok {
-		v.keep(owner{tenant, sid}, nil)
 		return nil, nil
 	}
 	return v.open(tenant, sid, w)
@@ -96,7 +100,7 @@ func (v *Vault) Of(ctx context.Context, tenant string, sid uuid.UUID) (*Sealer, 
 // Make is the sealer of a session that has no events yet; it gets a key, unless
 // it has one.
 func (v *Vault) Make(ctx context.Context, tenant string, sid uuid.UUID) (*Sealer, error) {
-	if s, ok := v.cached(owner{tenant, sid}); ok && s != nil {
+	if s, ok := v.cached(owner{tenant, sid}); ok {
 		return s, nil
 	}
 	key := make([]byte, KeySize)
@@ -174,8 +178,9 @@ func (v *Vault) drop(at *list.Element) {
 	delete(v.known, e.owner)
 }
 
-// Check sees whether this process can open what the key store holds: a key of
-// each master key's. It is ErrMaster where it cannot.
+// Check sees whether this process can open what the key store holds: some key of
+// each master key's. It is ErrMaster where it cannot. A few that are damaged say
+// nothing against a master key.
 func (v *Vault) Check(ctx context.Context) ([]MasterUse, error) {
 	uses, err := v.store.KeysByMaster(ctx)
 	if err != nil {
@@ -183,11 +188,22 @@ func (v *Vault) Check(ctx context.Context) ([]MasterUse, error) {
 	}
 	var errs []error
 	for _, u := range uses {
-		if _, err := v.masters.unwrap(u.Sample.Tenant, u.Sample.SID, u.Sample.Wrapped); err != nil {
-			errs = append(errs, fmt.Errorf("session keys (%d): %w", u.Keys, err))
+		if err := v.opensAny(u.Samples); err != nil {
+			errs = append(errs, fmt.Errorf("under %s, %d in all: %w", u.Master, u.Keys, err))
 		}
 	}
 	return uses, errors.Join(errs...)
+}
+
+func (v *Vault) opensAny(keys []StoredKey) (err error) {
+	for _, k := range keys {
+		var key []byte
+		if key, err = v.masters.unwrap(k.Tenant, k.SID, k.Wrapped); err == nil {
+			clear(key)
+			return nil
+		}
+	}
+	return err
 }
 
 // Active is the id of the master key that wraps new data keys.
@@ -196,30 +212,79 @@ func (v *Vault) Active() string { return v.masters.Active() }
 // rotatePage is how many keys are rewrapped between two reports.
 const rotatePage = 500
 
-// Rotate wraps every data key by the active master key. What is encrypted stays
-// as it is. It may be broken off and run again, beside nodes that serve. tell
-// is called with how many are done.
-func (v *Vault) Rotate(ctx context.Context, tell func(int)) (int, error) {
-	for done := 0; ; {
-		page, err := v.store.KeysNotUnder(ctx, v.masters.active, rotatePage)
+// Rotate wraps every data key by the active master key, each once. What is
+// encrypted stays as it is. It may be broken off and run again, beside nodes that
+// serve. tell is called with how many are done. Keys that are damaged are passed
+// over and told in the end, and so it is told when keys are left: another process
+// wraps by another master key.
+func (v *Vault) Rotate(ctx context.Context, tell func(int)) (done int, err error) {
+	// This proves the master keys, so that what one doesn't open is damaged.
+	if _, err := v.Check(ctx); err != nil {
+		return 0, err
+	}
+	var damaged []error
+	var after StoredKey
+	for {
+		page, err := v.store.KeysNotUnder(ctx, v.masters.active, after.Tenant, after.SID, rotatePage)
 		if err != nil {
 			return done, fmt.Errorf("session keys: %w", err)
 		}
-		for _, k := range page {
-			key, err := v.masters.unwrap(k.Tenant, k.SID, k.Wrapped)
+		for _, after = range page {
+			ok, err := v.rewrap(ctx, after)
+			if corrupt, is := errors.AsType[*CorruptError](err); is {
+				damaged = append(damaged, corrupt)
+				continue
+			}
 			if err != nil {
 				return done, err
 			}
-			w := v.masters.wrap(k.Tenant, k.SID, key)
-			clear(key)
-			if err := v.store.Rewrap(ctx, k, w); err != nil {
-				return done, fmt.Errorf("session key: %w", err)
+			if ok {
+				done++
 			}
-			done++
 		}
-		if len(page) == 0 {
-			return done, nil
+		if len(page) < rotatePage {
+			break
 		}
 		tell(done)
 	}
+	left, err := v.left(ctx)
+	if err != nil {
+		return done, err
+	}
+	switch n := left - int64(len(damaged)); {
+	case len(damaged) > 0:
+		const told = 10
+		return done, fmt.Errorf("%d session keys are damaged, and stay as they are: %w", len(damaged), errors.Join(damaged[:min(told, len(damaged))]...))
+	case n > 0:
+		return done, fmt.Errorf("%d session keys came under another master key meanwhile: have %s first in the file of every node, and rotate again", n, v.masters.active)
+	}
+	return done, nil
+}
+
+func (v *Vault) rewrap(ctx context.Context, k StoredKey) (bool, error) {
+	key, err := v.masters.unwrap(k.Tenant, k.SID, k.Wrapped)
+	if err != nil {
+		return false, err
+	}
+	w := v.masters.wrap(k.Tenant, k.SID, key)
+	clear(key)
+	ok, err := v.store.Rewrap(ctx, k, w)
+	if err != nil {
+		return false, fmt.Errorf("session key: %w", err)
+	}
+	return ok, nil
+}
+
+// left counts the keys that another master key than the active one wraps.
+func (v *Vault) left(ctx context.Context) (n int64, err error) {
+	uses, err := v.store.KeysByMaster(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("session keys: %w", err)
+	}
+	for _, u := range uses {
+		if u.Master != v.masters.active {
+			n += u.Keys
+		}
+	}
+	return n, nil
 }

@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +23,8 @@ type shelf struct {
 	mu   sync.Mutex
 	keys map[uuid.UUID]vault.StoredKey
 	asks int
+	// rewrapping, if any, is called before a key is replaced.
+	rewrapping func(vault.StoredKey)
 }
 
 func (s *shelf) Key(_ context.Context, _ string, sid uuid.UUID) (vault.Wrapped, bool, error) {
@@ -52,30 +56,43 @@ func (s *shelf) DropKey(_ context.Context, _ string, sid uuid.UUID) error {
 }
 
 func (s *shelf) KeysByMaster(context.Context) ([]vault.MasterUse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	by := map[string]vault.MasterUse{}
-	for _, k := range s.keys {
-		by[k.Master] = vault.MasterUse{Sample: k, Keys: by[k.Master].Keys + 1}
+	for _, k := range s.sorted() {
+		by[k.Master] = vault.MasterUse{Master: k.Master, Keys: by[k.Master].Keys + 1, Samples: append(by[k.Master].Samples, k)}
 	}
-	var out []vault.MasterUse
-	for _, u := range by {
-		out = append(out, u)
-	}
-	return out, nil
+	return slices.Collect(maps.Values(by)), nil
 }
 
-func (s *shelf) KeysNotUnder(_ context.Context, master string, limit int) (out []vault.StoredKey, _ error) {
-	for _, k := range s.keys {
-		if k.Master != master && len(out) < limit {
+// sorted are the keys of the one tenant in order.
+func (s *shelf) sorted() []vault.StoredKey {
+	return slices.SortedFunc(maps.Values(s.keys), func(a, b vault.StoredKey) int { return bytes.Compare(a.SID[:], b.SID[:]) })
+}
+
+func (s *shelf) KeysNotUnder(_ context.Context, master, _ string, after uuid.UUID, limit int) (out []vault.StoredKey, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.sorted() {
+		if k.Master != master && bytes.Compare(k.SID[:], after[:]) > 0 && len(out) < limit {
 			out = append(out, k)
 		}
 	}
 	return out, nil
 }
 
-func (s *shelf) Rewrap(_ context.Context, old vault.StoredKey, w vault.Wrapped) error {
+func (s *shelf) Rewrap(_ context.Context, old vault.StoredKey, w vault.Wrapped) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rewrapping != nil {
+		s.rewrapping(old)
+	}
+	if k := s.keys[old.SID]; k.Master != old.Master || !bytes.Equal(k.Key, old.Key) {
+		return false, nil
+	}
 	old.Wrapped = w
 	s.keys[old.SID] = old
-	return nil
+	return true, nil
 }
 
 func masters(t testing.TB, lines ...string) *vault.Masters {
@@ -240,7 +257,7 @@ func TestRotating(t *testing.T) {
 		t.Errorf("a second time: %d, %v", n, err)
 	}
 	after := vault.New(keys, masters(t, newer))
-	if uses, err := after.Check(t.Context()); err != nil || len(uses) != 1 || uses[0].Keys != 1 || uses[0].Sample.Master != "newer" {
+	if uses, err := after.Check(t.Context()); err != nil || len(uses) != 1 || uses[0].Keys != 1 || uses[0].Master != "newer" {
 		t.Errorf("%+v, %v", uses, err)
 	}
 	got, err := after.Of(t.Context(), "t", s.SID())
@@ -253,8 +270,85 @@ func TestRotating(t *testing.T) {
 	// A key is of its session: under another one it is none.
 	stolen := uuid.Must(uuid.NewV7())
 	keys.keys[stolen] = vault.StoredKey{Tenant: "t", SID: stolen, Wrapped: keys.keys[s.SID()].Wrapped}
-	if _, err := after.Of(t.Context(), "t", stolen); !errors.Is(err, vault.ErrMaster) {
+	if _, err := after.Of(t.Context(), "t", stolen); !corrupt(err) {
 		t.Errorf("a key under another session: %v", err)
+	}
+}
+
+// damage flips a bit of a session's wrapped key.
+func (s *shelf) damage(sid uuid.UUID) {
+	k := s.keys[sid]
+	k.Key = bytes.Clone(k.Key)
+	k.Key[20] ^= 1
+	s.keys[sid] = k
+}
+
+func TestOneDamagedKeyIsNoWrongMaster(t *testing.T) {
+	t.Parallel()
+	keys := &shelf{}
+	older, newer := masterLine(t, "older"), masterLine(t, "newer")
+	v := vault.New(keys, masters(t, older))
+	// The first of all, which is the one that is looked at first.
+	first, other := sealer(t, v, "t"), sealer(t, v, "t")
+	keys.damage(first.SID())
+
+	fresh := vault.New(keys, masters(t, older))
+	if _, err := fresh.Check(t.Context()); err != nil {
+		t.Fatalf("a process would not start for one damaged key: %v", err)
+	}
+	if _, err := fresh.Of(t.Context(), "t", first.SID()); !corrupt(err) {
+		t.Errorf("the damaged one: %v", err)
+	}
+	if got, err := fresh.Of(t.Context(), "t", other.SID()); got == nil || err != nil {
+		t.Errorf("the one beside it: %v", err)
+	}
+	if _, err := vault.New(keys, masters(t, masterLine(t, "older"))).Check(t.Context()); !errors.Is(err, vault.ErrMaster) {
+		t.Errorf("another master key under the id: %v", err)
+	}
+
+	// A rotation passes it over, tells it, and does the others.
+	n, err := vault.New(keys, masters(t, newer, older)).Rotate(t.Context(), func(int) {})
+	if n != 1 || !corrupt(err) || !strings.Contains(err.Error(), first.SID().String()) {
+		t.Errorf("%d rotated, %v", n, err)
+	}
+	if k := keys.keys[other.SID()]; k.Master != "newer" {
+		t.Errorf("the key beside it is under %s", k.Master)
+	}
+}
+
+func TestARotationEndsBesideAnotherOne(t *testing.T) {
+	t.Parallel()
+	keys := &shelf{}
+	a, b := masterLine(t, "a"), masterLine(t, "b")
+	s := sealer(t, vault.New(keys, masters(t, a)), "t")
+	// The other one has wrapped each key anew before this one replaces it.
+	keys.rewrapping = func(old vault.StoredKey) {
+		old.Key = bytes.Repeat([]byte{1}, len(old.Key))
+		keys.keys[old.SID] = old
+	}
+	n, err := vault.New(keys, masters(t, b, a)).Rotate(t.Context(), func(int) {})
+	if n != 0 || err == nil || !strings.Contains(err.Error(), "rotate again") {
+		t.Errorf("%d rotated, %v", n, err)
+	}
+	if keys.keys[s.SID()].Master != "a" {
+		t.Error("it replaced what was not the key that it had read")
+	}
+}
+
+func TestAKeyThatWasMissingIsFoundOnceItIsThere(t *testing.T) {
+	t.Parallel()
+	keys := &shelf{}
+	line := masterLine(t, "a")
+	node, other := vault.New(keys, masters(t, line)), vault.New(keys, masters(t, line))
+	sid := uuid.Must(uuid.NewV7())
+	if got, err := node.Of(t.Context(), "t", sid); got != nil || err != nil {
+		t.Fatalf("%v, %v", got, err)
+	}
+	if _, err := other.Make(t.Context(), "t", sid); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := node.Of(t.Context(), "t", sid); got == nil || err != nil {
+		t.Errorf("a node that had looked before: %v, %v", got, err)
 	}
 }
 

@@ -335,7 +335,7 @@ func (q *Queries) PostponeDebt(ctx context.Context, arg PostponeDebtParams) erro
 const putDraft = `-- name: PutDraft :exec
 INSERT INTO drafts (tenant_id, sid, key, draft)
 SELECT s.tenant_id, s.sid, $1, $2
-FROM sessions s WHERE s.tenant_id = $3 AND s.sid = $4 FOR KEY SHARE
+FROM sessions s WHERE s.tenant_id = $3 AND s.sid = $4 AND s.sealed = $5::boolean FOR KEY SHARE
 ON CONFLICT (tenant_id, sid, key) DO NOTHING
 `
 
@@ -344,14 +344,16 @@ type PutDraftParams struct {
 	Draft    []byte
 	TenantID string
 	SID      uuid.UUID
+	Sealed   bool
 }
 
 // The row lock makes an erasure wait for this, or this find nothing: a mere
-// look would leave a draft behind that was being written meanwhile.
+// look would leave a draft behind that was being written meanwhile. What is not
+// encrypted as its session is, as on a node without keys, is not kept.
 //
 //	INSERT INTO drafts (tenant_id, sid, key, draft)
 //	SELECT s.tenant_id, s.sid, $1, $2
-//	FROM sessions s WHERE s.tenant_id = $3 AND s.sid = $4 FOR KEY SHARE
+//	FROM sessions s WHERE s.tenant_id = $3 AND s.sid = $4 AND s.sealed = $5::boolean FOR KEY SHARE
 //	ON CONFLICT (tenant_id, sid, key) DO NOTHING
 func (q *Queries) PutDraft(ctx context.Context, arg PutDraftParams) error {
 	_, err := q.db.Exec(ctx, putDraft,
@@ -359,6 +361,7 @@ func (q *Queries) PutDraft(ctx context.Context, arg PutDraftParams) error {
 		arg.Draft,
 		arg.TenantID,
 		arg.SID,
+		arg.Sealed,
 	)
 	return err
 }
@@ -369,10 +372,12 @@ SELECT a.tenant_id, a.sid, a.head, a.epoch, a.params, a.fingerprint, a.tokens, a
 FROM (
     SELECT unnest($1::text[]) AS tenant_id, unnest($2::uuid[]) AS sid, unnest($3::bigint[]) AS head,
            unnest($4::bigint[]) AS epoch, unnest($5::bytea[]) AS params, unnest($6::text[]) AS fingerprint,
-           unnest($7::integer[]) AS tokens, unnest($8::timestamptz[]) AS answered_at
+           unnest($7::integer[]) AS tokens, unnest($8::timestamptz[]) AS answered_at,
+           unnest($9::boolean[]) AS sealed
     ORDER BY 1, 2) a
 CROSS JOIN LATERAL (
-    SELECT FROM sessions s WHERE s.tenant_id = a.tenant_id AND s.sid = a.sid LIMIT 1 FOR KEY SHARE) s
+    SELECT FROM sessions s
+    WHERE s.tenant_id = a.tenant_id AND s.sid = a.sid AND (s.sealed = a.sealed OR a.head = 0) LIMIT 1 FOR KEY SHARE) s
 `
 
 type RecordAnswersParams struct {
@@ -384,19 +389,23 @@ type RecordAnswersParams struct {
 	Fingerprints []string
 	Tokens       []int32
 	AnsweredAt   []time.Time
+	Sealed       []bool
 }
 
-// Locks as PutDraft does, in the order of the sessions' ids.
+// Locks as PutDraft does, in the order of the sessions' ids, and holds each to its
+// session as that does. What was never said has nothing to encrypt.
 //
 //	INSERT INTO window_answers (tenant_id, sid, head, epoch, params, fingerprint, tokens, answered_at)
 //	SELECT a.tenant_id, a.sid, a.head, a.epoch, a.params, a.fingerprint, a.tokens, a.answered_at
 //	FROM (
 //	    SELECT unnest($1::text[]) AS tenant_id, unnest($2::uuid[]) AS sid, unnest($3::bigint[]) AS head,
 //	           unnest($4::bigint[]) AS epoch, unnest($5::bytea[]) AS params, unnest($6::text[]) AS fingerprint,
-//	           unnest($7::integer[]) AS tokens, unnest($8::timestamptz[]) AS answered_at
+//	           unnest($7::integer[]) AS tokens, unnest($8::timestamptz[]) AS answered_at,
+//	           unnest($9::boolean[]) AS sealed
 //	    ORDER BY 1, 2) a
 //	CROSS JOIN LATERAL (
-//	    SELECT FROM sessions s WHERE s.tenant_id = a.tenant_id AND s.sid = a.sid LIMIT 1 FOR KEY SHARE) s
+//	    SELECT FROM sessions s
+//	    WHERE s.tenant_id = a.tenant_id AND s.sid = a.sid AND (s.sealed = a.sealed OR a.head = 0) LIMIT 1 FOR KEY SHARE) s
 func (q *Queries) RecordAnswers(ctx context.Context, arg RecordAnswersParams) error {
 	_, err := q.db.Exec(ctx, recordAnswers,
 		arg.TenantIds,
@@ -407,6 +416,7 @@ func (q *Queries) RecordAnswers(ctx context.Context, arg RecordAnswersParams) er
 		arg.Fingerprints,
 		arg.Tokens,
 		arg.AnsweredAt,
+		arg.Sealed,
 	)
 	return err
 }

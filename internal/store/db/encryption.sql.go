@@ -106,7 +106,7 @@ func (q *Queries) PutSessionKey(ctx context.Context, arg PutSessionKeyParams) (P
 	return i, err
 }
 
-const rewrapSessionKey = `-- name: RewrapSessionKey :exec
+const rewrapSessionKey = `-- name: RewrapSessionKey :execrows
 UPDATE session_keys SET master = $1, wrapped = $2
 WHERE tenant_id = $3 AND sid = $4 AND master = $5 AND wrapped = $6
 `
@@ -124,8 +124,8 @@ type RewrapSessionKeyParams struct {
 //
 //	UPDATE session_keys SET master = $1, wrapped = $2
 //	WHERE tenant_id = $3 AND sid = $4 AND master = $5 AND wrapped = $6
-func (q *Queries) RewrapSessionKey(ctx context.Context, arg RewrapSessionKeyParams) error {
-	_, err := q.db.Exec(ctx, rewrapSessionKey,
+func (q *Queries) RewrapSessionKey(ctx context.Context, arg RewrapSessionKeyParams) (int64, error) {
+	result, err := q.db.Exec(ctx, rewrapSessionKey,
 		arg.Master,
 		arg.Wrapped,
 		arg.TenantID,
@@ -133,7 +133,10 @@ func (q *Queries) RewrapSessionKey(ctx context.Context, arg RewrapSessionKeyPara
 		arg.OldMaster,
 		arg.OldWrapped,
 	)
-	return err
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const sealedAmong = `-- name: SealedAmong :one
@@ -157,6 +160,30 @@ func (q *Queries) SealedAmong(ctx context.Context, arg SealedAmongParams) (bool,
 	var found bool
 	err := row.Scan(&found)
 	return found, err
+}
+
+const sealedSession = `-- name: SealedSession :one
+SELECT s.sealed, (s.head > 0)::boolean AS settled FROM sessions s WHERE s.tenant_id = $1 AND s.sid = $2
+`
+
+type SealedSessionParams struct {
+	TenantID string
+	SID      uuid.UUID
+}
+
+type SealedSessionRow struct {
+	Sealed  bool
+	Settled bool
+}
+
+// Whether a session is encrypted, and whether that is so for good.
+//
+//	SELECT s.sealed, (s.head > 0)::boolean AS settled FROM sessions s WHERE s.tenant_id = $1 AND s.sid = $2
+func (q *Queries) SealedSession(ctx context.Context, arg SealedSessionParams) (SealedSessionRow, error) {
+	row := q.db.QueryRow(ctx, sealedSession, arg.TenantID, arg.SID)
+	var i SealedSessionRow
+	err := row.Scan(&i.Sealed, &i.Settled)
+	return i, err
 }
 
 const sessionKey = `-- name: SessionKey :one
@@ -187,7 +214,7 @@ const sessionKeysByMaster = `-- name: SessionKeysByMaster :many
 SELECT c.master, c.keys, s.tenant_id, s.sid, s.wrapped
 FROM (SELECT k.master, count(*) AS keys FROM session_keys k GROUP BY k.master) c
 CROSS JOIN LATERAL (
-    SELECT x.tenant_id, x.sid, x.wrapped FROM session_keys x WHERE x.master = c.master LIMIT 1) s
+    SELECT x.tenant_id, x.sid, x.wrapped FROM session_keys x WHERE x.master = c.master LIMIT 50) s
 ORDER BY c.master
 `
 
@@ -199,12 +226,12 @@ type SessionKeysByMasterRow struct {
 	Wrapped  []byte
 }
 
-// Of all tenants; for operators. One key of each stands for all.
+// Of all tenants; for operators. A few keys of each stand for all.
 //
 //	SELECT c.master, c.keys, s.tenant_id, s.sid, s.wrapped
 //	FROM (SELECT k.master, count(*) AS keys FROM session_keys k GROUP BY k.master) c
 //	CROSS JOIN LATERAL (
-//	    SELECT x.tenant_id, x.sid, x.wrapped FROM session_keys x WHERE x.master = c.master LIMIT 1) s
+//	    SELECT x.tenant_id, x.sid, x.wrapped FROM session_keys x WHERE x.master = c.master LIMIT 50) s
 //	ORDER BY c.master
 func (q *Queries) SessionKeysByMaster(ctx context.Context) ([]SessionKeysByMasterRow, error) {
 	rows, err := q.db.Query(ctx, sessionKeysByMaster)
@@ -233,12 +260,16 @@ func (q *Queries) SessionKeysByMaster(ctx context.Context) ([]SessionKeysByMaste
 }
 
 const sessionKeysNotUnder = `-- name: SessionKeysNotUnder :many
-SELECT tenant_id, sid, master, wrapped FROM session_keys WHERE master <> $1 LIMIT $2::integer
+SELECT tenant_id, sid, master, wrapped FROM session_keys
+WHERE master <> $1 AND (tenant_id, sid) > ($2::text, $3::uuid)
+ORDER BY tenant_id, sid LIMIT $4::integer
 `
 
 type SessionKeysNotUnderParams struct {
-	Master  string
-	MaxRows int32
+	Master      string
+	AfterTenant string
+	AfterSID    uuid.UUID
+	MaxRows     int32
 }
 
 type SessionKeysNotUnderRow struct {
@@ -250,9 +281,16 @@ type SessionKeysNotUnderRow struct {
 
 // Of all tenants; for operators.
 //
-//	SELECT tenant_id, sid, master, wrapped FROM session_keys WHERE master <> $1 LIMIT $2::integer
+//	SELECT tenant_id, sid, master, wrapped FROM session_keys
+//	WHERE master <> $1 AND (tenant_id, sid) > ($2::text, $3::uuid)
+//	ORDER BY tenant_id, sid LIMIT $4::integer
 func (q *Queries) SessionKeysNotUnder(ctx context.Context, arg SessionKeysNotUnderParams) ([]SessionKeysNotUnderRow, error) {
-	rows, err := q.db.Query(ctx, sessionKeysNotUnder, arg.Master, arg.MaxRows)
+	rows, err := q.db.Query(ctx, sessionKeysNotUnder,
+		arg.Master,
+		arg.AfterTenant,
+		arg.AfterSID,
+		arg.MaxRows,
+	)
 	if err != nil {
 		return nil, err
 	}

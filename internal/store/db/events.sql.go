@@ -378,7 +378,7 @@ func (q *Queries) FactsBefore(ctx context.Context, arg FactsBeforeParams) ([]Fac
 }
 
 const feedAfter = `-- name: FeedAfter :many
-SELECT p.xid, p.position, s.session_key, p.sid, p.seq, p.type, p.parent_seq, p.epoch,
+SELECT p.xid, p.position, s.session_key, s.sealed, p.sid, p.seq, p.type, p.parent_seq, p.epoch,
        coalesce(p.gateway, '') AS gateway, coalesce(p.host_session_id, '') AS host_session_id,
        p.whole::bytea AS body, p.recorded_at, p.role, p.tokens, p.flags,
        (p.type IN (8, 11, 12) AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = p.tenant_id AND f.sid = p.sid))::boolean AS forgets
@@ -414,6 +414,7 @@ type FeedAfterRow struct {
 	Xid           pgtype.Uint64
 	Position      int64
 	SessionKey    string
+	Sealed        bool
 	SID           uuid.UUID
 	Seq           int64
 	Type          int16
@@ -432,7 +433,7 @@ type FeedAfterRow struct {
 // The gap-safe order: only transactions that every reader already sees. Bytes
 // are bounded as in EventsAfter.
 //
-//	SELECT p.xid, p.position, s.session_key, p.sid, p.seq, p.type, p.parent_seq, p.epoch,
+//	SELECT p.xid, p.position, s.session_key, s.sealed, p.sid, p.seq, p.type, p.parent_seq, p.epoch,
 //	       coalesce(p.gateway, '') AS gateway, coalesce(p.host_session_id, '') AS host_session_id,
 //	       p.whole::bytea AS body, p.recorded_at, p.role, p.tokens, p.flags,
 //	       (p.type IN (8, 11, 12) AND EXISTS (SELECT FROM forgetting f WHERE f.tenant_id = p.tenant_id AND f.sid = p.sid))::boolean AS forgets
@@ -473,6 +474,7 @@ func (q *Queries) FeedAfter(ctx context.Context, arg FeedAfterParams) ([]FeedAft
 			&i.Xid,
 			&i.Position,
 			&i.SessionKey,
+			&i.Sealed,
 			&i.SID,
 			&i.Seq,
 			&i.Type,

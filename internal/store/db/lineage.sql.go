@@ -105,8 +105,9 @@ func (q *Queries) ChildrenOf(ctx context.Context, arg ChildrenOfParams) ([]Child
 }
 
 const countLives = `-- name: CountLives :one
-SELECT count(*) FROM unnest($1::uuid[]) AS u (sid)
-WHERE EXISTS (SELECT FROM sessions s WHERE s.tenant_id = $2 AND s.sid = u.sid)
+SELECT count(*) AS lives, coalesce(bool_or(s.sealed), false)::boolean AS sealed
+FROM unnest($1::uuid[]) AS u (sid)
+CROSS JOIN LATERAL (SELECT x.sealed FROM sessions x WHERE x.tenant_id = $2 AND x.sid = u.sid LIMIT 1) s
 `
 
 type CountLivesParams struct {
@@ -114,15 +115,21 @@ type CountLivesParams struct {
 	TenantID string
 }
 
-// CountLives
+type CountLivesRow struct {
+	Lives  int64
+	Sealed bool
+}
+
+// How many of the sessions live, and whether any of them is encrypted.
 //
-//	SELECT count(*) FROM unnest($1::uuid[]) AS u (sid)
-//	WHERE EXISTS (SELECT FROM sessions s WHERE s.tenant_id = $2 AND s.sid = u.sid)
-func (q *Queries) CountLives(ctx context.Context, arg CountLivesParams) (int64, error) {
+//	SELECT count(*) AS lives, coalesce(bool_or(s.sealed), false)::boolean AS sealed
+//	FROM unnest($1::uuid[]) AS u (sid)
+//	CROSS JOIN LATERAL (SELECT x.sealed FROM sessions x WHERE x.tenant_id = $2 AND x.sid = u.sid LIMIT 1) s
+func (q *Queries) CountLives(ctx context.Context, arg CountLivesParams) (CountLivesRow, error) {
 	row := q.db.QueryRow(ctx, countLives, arg.Sids, arg.TenantID)
-	var count int64
-	err := row.Scan(&count)
-	return count, err
+	var i CountLivesRow
+	err := row.Scan(&i.Lives, &i.Sealed)
+	return i, err
 }
 
 const dropUnusedBodies = `-- name: DropUnusedBodies :exec

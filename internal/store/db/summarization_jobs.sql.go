@@ -13,10 +13,11 @@ import (
 )
 
 const answerJob = `-- name: AnswerJob :execrows
-UPDATE summarization_jobs
+UPDATE summarization_jobs j
 SET state = 'answered', answer = $1, finish = $2, answer_model = $3,
     input_tokens = $4, output_tokens = $5
-WHERE tenant_id = $6 AND id = $7 AND state IN ('waiting', 'leased')
+WHERE j.tenant_id = $6 AND j.id = $7 AND j.state IN ('waiting', 'leased')
+  AND EXISTS (SELECT FROM sessions s WHERE s.tenant_id = j.tenant_id AND s.sid = j.sid AND s.sealed = $8::boolean)
 `
 
 type AnswerJobParams struct {
@@ -27,14 +28,17 @@ type AnswerJobParams struct {
 	OutputTokens int64
 	TenantID     string
 	ID           uuid.UUID
+	Sealed       bool
 }
 
-// The first answer counts, even one that comes after its lease.
+// The first answer counts, even one that comes after its lease. One that is not
+// encrypted as its session is, is none.
 //
-//	UPDATE summarization_jobs
+//	UPDATE summarization_jobs j
 //	SET state = 'answered', answer = $1, finish = $2, answer_model = $3,
 //	    input_tokens = $4, output_tokens = $5
-//	WHERE tenant_id = $6 AND id = $7 AND state IN ('waiting', 'leased')
+//	WHERE j.tenant_id = $6 AND j.id = $7 AND j.state IN ('waiting', 'leased')
+//	  AND EXISTS (SELECT FROM sessions s WHERE s.tenant_id = j.tenant_id AND s.sid = j.sid AND s.sealed = $8::boolean)
 func (q *Queries) AnswerJob(ctx context.Context, arg AnswerJobParams) (int64, error) {
 	result, err := q.db.Exec(ctx, answerJob,
 		arg.Answer,
@@ -44,6 +48,7 @@ func (q *Queries) AnswerJob(ctx context.Context, arg AnswerJobParams) (int64, er
 		arg.OutputTokens,
 		arg.TenantID,
 		arg.ID,
+		arg.Sealed,
 	)
 	if err != nil {
 		return 0, err
@@ -55,7 +60,7 @@ const askJob = `-- name: AskJob :one
 INSERT INTO summarization_jobs AS j (tenant_id, id, sid, key, summarizer, model, system, prompt, max_tokens, lease_by, deadline)
 SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9,
        now() + make_interval(secs => $10::double precision), now() + make_interval(secs => $11::double precision)
-FROM sessions s WHERE s.tenant_id = $1 AND s.sid = $3
+FROM sessions s WHERE s.tenant_id = $1 AND s.sid = $3 AND s.sealed = $12::boolean
 FOR KEY SHARE
 ON CONFLICT (tenant_id, sid, key) DO UPDATE
 SET state = CASE WHEN j.state = 'failed' THEN 'waiting' ELSE j.state END,
@@ -76,15 +81,17 @@ type AskJobParams struct {
 	MaxTokens       int32
 	LeaseSeconds    float64
 	DeadlineSeconds float64
+	Sealed          bool
 }
 
 // Puts a question, or finds it: the same question of a session has one job. One
-// that failed waits again. It leaves nothing behind for a session that is gone.
+// that failed waits again. It leaves nothing behind for a session that is gone, or
+// that is encrypted where the question is not.
 //
 //	INSERT INTO summarization_jobs AS j (tenant_id, id, sid, key, summarizer, model, system, prompt, max_tokens, lease_by, deadline)
 //	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9,
 //	       now() + make_interval(secs => $10::double precision), now() + make_interval(secs => $11::double precision)
-//	FROM sessions s WHERE s.tenant_id = $1 AND s.sid = $3
+//	FROM sessions s WHERE s.tenant_id = $1 AND s.sid = $3 AND s.sealed = $12::boolean
 //	FOR KEY SHARE
 //	ON CONFLICT (tenant_id, sid, key) DO UPDATE
 //	SET state = CASE WHEN j.state = 'failed' THEN 'waiting' ELSE j.state END,
@@ -104,6 +111,7 @@ func (q *Queries) AskJob(ctx context.Context, arg AskJobParams) (uuid.UUID, erro
 		arg.MaxTokens,
 		arg.LeaseSeconds,
 		arg.DeadlineSeconds,
+		arg.Sealed,
 	)
 	var id uuid.UUID
 	err := row.Scan(&id)
@@ -140,45 +148,62 @@ func (q *Queries) DropOldJobs(ctx context.Context) error {
 }
 
 const failJob = `-- name: FailJob :execrows
-UPDATE summarization_jobs SET state = 'failed', error = $1
-WHERE tenant_id = $2 AND id = $3 AND state IN ('waiting', 'leased')
+UPDATE summarization_jobs j SET state = 'failed', error = $1
+WHERE j.tenant_id = $2 AND j.id = $3 AND j.state IN ('waiting', 'leased')
+  AND EXISTS (SELECT FROM sessions s WHERE s.tenant_id = j.tenant_id AND s.sid = j.sid AND s.sealed = $4::boolean)
 `
 
 type FailJobParams struct {
 	Error    *string
 	TenantID string
 	ID       uuid.UUID
+	Sealed   bool
 }
 
-// FailJob
+// Held to the session as AnswerJob is.
 //
-//	UPDATE summarization_jobs SET state = 'failed', error = $1
-//	WHERE tenant_id = $2 AND id = $3 AND state IN ('waiting', 'leased')
+//	UPDATE summarization_jobs j SET state = 'failed', error = $1
+//	WHERE j.tenant_id = $2 AND j.id = $3 AND j.state IN ('waiting', 'leased')
+//	  AND EXISTS (SELECT FROM sessions s WHERE s.tenant_id = j.tenant_id AND s.sid = j.sid AND s.sealed = $4::boolean)
 func (q *Queries) FailJob(ctx context.Context, arg FailJobParams) (int64, error) {
-	result, err := q.db.Exec(ctx, failJob, arg.Error, arg.TenantID, arg.ID)
+	result, err := q.db.Exec(ctx, failJob,
+		arg.Error,
+		arg.TenantID,
+		arg.ID,
+		arg.Sealed,
+	)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const jobExists = `-- name: JobExists :one
-SELECT EXISTS (SELECT FROM summarization_jobs WHERE tenant_id = $1 AND id = $2)
+const jobState = `-- name: JobState :one
+SELECT (j.state IN ('waiting', 'leased'))::boolean AS open,
+       EXISTS (SELECT FROM sessions s WHERE s.tenant_id = j.tenant_id AND s.sid = j.sid AND s.sealed)::boolean AS sealed
+FROM summarization_jobs j WHERE j.tenant_id = $1 AND j.id = $2
 `
 
-type JobExistsParams struct {
+type JobStateParams struct {
 	TenantID string
 	ID       uuid.UUID
 }
 
-// JobExists
+type JobStateRow struct {
+	Open   bool
+	Sealed bool
+}
+
+// Whether a question can still be answered, and whether its session is encrypted.
 //
-//	SELECT EXISTS (SELECT FROM summarization_jobs WHERE tenant_id = $1 AND id = $2)
-func (q *Queries) JobExists(ctx context.Context, arg JobExistsParams) (bool, error) {
-	row := q.db.QueryRow(ctx, jobExists, arg.TenantID, arg.ID)
-	var exists bool
-	err := row.Scan(&exists)
-	return exists, err
+//	SELECT (j.state IN ('waiting', 'leased'))::boolean AS open,
+//	       EXISTS (SELECT FROM sessions s WHERE s.tenant_id = j.tenant_id AND s.sid = j.sid AND s.sealed)::boolean AS sealed
+//	FROM summarization_jobs j WHERE j.tenant_id = $1 AND j.id = $2
+func (q *Queries) JobState(ctx context.Context, arg JobStateParams) (JobStateRow, error) {
+	row := q.db.QueryRow(ctx, jobState, arg.TenantID, arg.ID)
+	var i JobStateRow
+	err := row.Scan(&i.Open, &i.Sealed)
+	return i, err
 }
 
 const leaseJob = `-- name: LeaseJob :one
