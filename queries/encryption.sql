@@ -39,6 +39,11 @@ SELECT s.sealed, (s.head > 0)::boolean AS settled FROM sessions s WHERE s.tenant
 -- Sessions that are encrypted, of all tenants, and those that are not.
 SELECT count(*) FILTER (WHERE s.sealed) AS sealed, count(*) FILTER (WHERE NOT s.sealed) AS plain FROM sessions s;
 
+-- name: NewestSealed :many
+-- Encrypted sessions of all tenants, those that began last; for operators. Without
+-- an index it reads the table once.
+SELECT s.tenant_id, s.sid FROM sessions s WHERE s.sealed AND s.head > 0 ORDER BY s.sid DESC LIMIT @max_rows::integer;
+
 -- name: SealedAmong :one
 -- Whether any of a tenant's sessions is encrypted; of those named, if any are.
 SELECT EXISTS (

@@ -97,6 +97,12 @@ func (a *App) openStore(ctx context.Context) error {
 	}
 	a.store = s
 	a.onClose("store", func(context.Context) error { end(); return nil })
+	if s.Vault() != nil {
+		// It serves all the same: plain sessions and new ones have nothing to do with it.
+		if err := keysElsewhere(ctx, s.Vault(), s); err != nil {
+			a.log.Error("encrypted sessions can't be read here", "error", err)
+		}
+	}
 	return a.secureRows(ctx)
 }
 

@@ -53,6 +53,24 @@ func checkedVault(ctx context.Context, cfg config.Config) (*vault.Vault, func(),
 	return v, end, nil
 }
 
+// keysElsewhere says that the key store has no key of any of the encrypted
+// sessions that are looked at: it is another one than theirs, or they are lost.
+// Sessions would seem destroyed, and an erasure would destroy nothing.
+func keysElsewhere(ctx context.Context, v *vault.Vault, s *store.Store) error {
+	const looked = 16
+	sessions, err := s.NewestSealed(ctx, looked)
+	if err != nil || len(sessions) == 0 {
+		return err
+	}
+	for _, id := range sessions {
+		if kept, err := v.Keeps(ctx, id.Tenant, id.SID); err != nil || kept {
+			return err
+		}
+	}
+	return fmt.Errorf("none of the %s that began last has its key here: other nodes have other encryption-keys-dsn, or the keys are lost; what is erased here keeps its key there",
+		plural(len(sessions), "encrypted session"))
+}
+
 // openSealed opens a store that can read what is encrypted. end closes both.
 func openSealed(ctx context.Context, cfg config.Config, with store.Config) (s *store.Store, end func(), err error) {
 	v, closeKeys, err := checkedVault(ctx, cfg)

@@ -102,7 +102,7 @@ func (c *cli) encryptionStatus() *cobra.Command {
 			uses, err := v.Check(ctx)
 			list := make([]masterUse, len(uses))
 			for i, u := range uses {
-				list[i] = masterUse{ID: u.Master, SessionKeys: u.Keys, Active: u.Master == v.Active()}
+				list[i] = masterUse{ID: u.Master, SessionKeys: u.Keys, Active: u.Master == v.Active(), Closed: u.Closed}
 			}
 			if *asJSON {
 				return errors.Join(printJSON(c.out, map[string]any{"masterKeys": list}), err)
@@ -111,6 +111,9 @@ func (c *cli) encryptionStatus() *cobra.Command {
 				mark := ""
 				if u.Active {
 					mark = " (wraps new ones)"
+				}
+				if u.Closed {
+					mark += " (none opens)"
 				}
 				fmt.Fprintf(c.out, "%s: %s%s\n", u.ID, plural(u.SessionKeys, "session key"), mark)
 			}
@@ -127,6 +130,8 @@ type masterUse struct {
 	ID          string `json:"id"`
 	SessionKeys int64  `json:"sessionKeys"`
 	Active      bool   `json:"active"`
+	// Closed: none of them opens. They are damaged, or the file lacks the key.
+	Closed bool `json:"closed"`
 }
 
 // checkEncryption tells whether this process could read what is encrypted.
@@ -153,6 +158,10 @@ func checkEncryption(ctx context.Context, cfg config.Config, s *store.Store) che
 	defer end()
 	if _, err := v.Check(ctx); err != nil {
 		ch.Detail, ch.Fix = err.Error(), "put the missing master key into encryption-key-file, behind the first line"
+		return ch
+	}
+	if err := keysElsewhere(ctx, v, s); err != nil {
+		ch.Detail, ch.Fix = err.Error(), "give doctor and every node and worker the same encryption-keys-dsn, or put back the newest backup of the session keys"
 		return ch
 	}
 	ch.OK = true

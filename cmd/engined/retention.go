@@ -67,6 +67,11 @@ func (c *cli) retention() *cobra.Command {
 			return err
 		}
 		defer end()
+		if s.Vault() != nil && !*dryRun {
+			if err := keysElsewhere(ctx, s.Vault(), s); err != nil {
+				return err
+			}
+		}
 		r := &retainer{store: s, time: retentionOf(cfg), size: keepingOf(cfg), dryRun: *dryRun, asJSON: *asJSON, gone: map[string]bool{}}
 		switch set, err := r.anySet(ctx); {
 		case err != nil:

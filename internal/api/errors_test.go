@@ -19,6 +19,7 @@ import (
 	"github.com/engined/engined/internal/api"
 	"github.com/engined/engined/internal/message"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/vault"
 )
 
 func read(t testing.TB, res *http.Response) string {
@@ -53,6 +54,12 @@ func TestErrorsOfTheEngine(t *testing.T) {
 		{store.ErrUnavailable, 503, "unavailable", ""},
 		{store.ErrTooBusy, 503, "too-busy", ""},
 		{api.ErrForbidden, 403, "forbidden", ""},
+		{vault.ErrClosed, 503, "encryption-unavailable", "encryption-key-file"},
+		{vault.ErrMaster, 503, "encryption-unavailable", "encryption-key-file"},
+		{vault.ErrUnavailable, 503, "encryption-unavailable", "repeated safely"},
+		{vault.ErrKeyGone, 410, "session-key-gone", ""},
+		{&vault.CorruptError{Kind: vault.Event, Seq: 12}, 410, "damaged", `"seq":12`},
+		{&vault.CorruptError{Kind: vault.SessionKey}, 410, "damaged", "session key"},
 		{context.DeadlineExceeded, 504, "deadline", ""},
 		{context.Canceled, 503, "unavailable", ""},
 		{errors.New("password=hunter2"), 500, "internal", ""},
@@ -101,6 +108,26 @@ func TestReadsWhileTheStoreIsAway(t *testing.T) {
 		w := ask(a, http.MethodGet, path, "")
 		if slug, _ := problem(t, w); slug != "unavailable" || w.Header().Get("Retry-After") == "" {
 			t.Errorf("%s: %d %s", path, w.Code, slug)
+		}
+	}
+}
+
+func TestReadsOfWhatIsEncryptedAndCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for slug, tc := range map[string]struct {
+		err    error
+		status int
+	}{
+		"encryption-unavailable": {vault.ErrClosed, 503}, "session-key-gone": {vault.ErrKeyGone, 410},
+		"damaged": {&vault.CorruptError{Kind: vault.Event, Seq: 3}, 410},
+	} {
+		f, a := withSession(t, nil)
+		f.readErr = fmt.Errorf("events: %w", tc.err)
+		for _, path := range []string{known, known + "/events", known + "/events/stream", known + "/summaries", known + "/summaries/1", "/v1/feed", "/v1/feed/stream"} {
+			w := ask(a, http.MethodGet, path, "")
+			if got, _ := problem(t, w); got != slug || w.Code != tc.status || (w.Header().Get("Retry-After") != "") != (tc.status == 503) {
+				t.Errorf("%s: %d %s, Retry-After %q", path, w.Code, got, w.Header().Get("Retry-After"))
+			}
 		}
 	}
 }

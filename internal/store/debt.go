@@ -159,6 +159,9 @@ func (s *Store) Draft(ctx context.Context, tenant string, sid uuid.UUID, key []b
 // that is gone.
 func (s *Store) PutDraft(ctx context.Context, tenant string, sid uuid.UUID, key, draft []byte) error {
 	draft, err := s.opener(tenant, sid).seal(ctx, vault.Draft, key, draft)
+	if errors.Is(err, vault.ErrKeyGone) {
+		return nil // an erasure destroyed it
+	}
 	if err != nil {
 		return err
 	}

@@ -208,7 +208,14 @@ func (s *Store) RecordAnswers(ctx context.Context, answers []Answer) error {
 		// What was never said holds no passages.
 		if s.cfg.Vault != nil && a.Head > 0 {
 			var err error
-			if params, err = s.opener(a.Tenant, a.SID).seal(ctx, vault.Answer, nil, a.Params); err != nil {
+			params, err = s.opener(a.Tenant, a.SID).seal(ctx, vault.Answer, nil, a.Params)
+			switch {
+			case errors.Is(err, vault.ErrKeyGone):
+				continue // an erasure destroyed it
+			case unreadable(err) || errors.Is(err, vault.ErrMaster):
+				s.log.Warn("what a window answered is not recorded", "sid", a.SID, "error", err)
+				continue
+			case err != nil:
 				return err
 			}
 		}

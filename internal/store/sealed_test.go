@@ -717,3 +717,31 @@ func TestTheIndexOpensNothingThatForgets(t *testing.T) {
 		t.Errorf("%+v, %v", page, err)
 	}
 }
+
+// One session whose key does not open keeps no window of another from being
+// recorded.
+func TestAnswersOfOthersAreRecordedBesideADamagedKey(t *testing.T) {
+	t.Parallel()
+	url := testdb.New(t)
+	s := openSealed(t, url)
+	one, two := mustAppend(t, s, item("one", msg(`{"n":1}`, 1))), mustAppend(t, s, item("two", msg(`{"n":2}`, 1)))
+	exec(t, url, `UPDATE session_keys SET wrapped = set_byte(wrapped, 20, get_byte(wrapped, 20) # 1) WHERE sid = $1`, one.SID)
+	node := openSealed(t, url)
+	for range 2 { // the first time nothing has proven the master key
+		err := node.RecordAnswers(t.Context(), []store.Answer{
+			{Tenant: tenant, SID: one.SID, Head: 1, Params: []byte(secret), At: time.Unix(0, 0)},
+			{Tenant: tenant, SID: two.SID, Head: 1, Params: []byte(secret), At: time.Unix(0, 0)},
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	for sid, want := range map[[16]byte]int{one.SID: 0, two.SID: 2} {
+		if got, err := s.AnswersAt(t.Context(), tenant, sid, 1, 10); err != nil || len(got) != want {
+			t.Errorf("%d answers, want %d, %v", len(got), want, err)
+		}
+	}
+	if found := tablesWith(dumpTables(t, url), secret); len(found) > 0 {
+		t.Errorf("plain in %v", found)
+	}
+}

@@ -114,6 +114,22 @@ func (k *SessionKeys) Rewrap(ctx context.Context, old vault.StoredKey, w vault.W
 	return n == 1, keysErr(err)
 }
 
+// Vault opens what is encrypted; nil without keys.
+func (s *Store) Vault() *vault.Vault { return s.cfg.Vault }
+
+// NewestSealed are encrypted sessions of all tenants, those that began last.
+func (s *Store) NewestSealed(ctx context.Context, limit int) ([]SessionID, error) {
+	rows, err := s.everyone.NewestSealed(ctx, db.NewestSealedParams{MaxRows: int32(limit)})
+	if err != nil {
+		return nil, readErr("sessions", err)
+	}
+	out := make([]SessionID, len(rows))
+	for i, r := range rows {
+		out[i] = SessionID{Tenant: r.TenantID, SID: r.SID}
+	}
+	return out, nil
+}
+
 // CountSealed counts sessions that are encrypted, of all tenants, and those that
 // are not.
 func (s *Store) CountSealed(ctx context.Context) (sealed, plain int64, err error) {

@@ -22,7 +22,7 @@ var everyones = map[string]string{
 	"WorthPreparing": "sweep: each session with its own tenant", "RecountUsage": "new era: all tenants are counted anew", "RestartSearch": "new era", "ResumSearch": "new era",
 	"SessionsOfKey": "doctor and rebuild: ids of sessions", "DropStrayDebts": "doctor", "CallDebts": "rebuild", "CallRedos": "rebuild",
 	"ListKeys": "operators: of one tenant or all", "ListTenantLimits": "operators", "ForgetAudit": "sweep: retention",
-	"SessionKeysByMaster": "operators: which master keys are in use", "SessionKeysNotUnder": "operators: rotation", "CountSealed": "doctor: numbers",
+	"SessionKeysByMaster": "operators: which master keys are in use", "SessionKeysNotUnder": "operators: rotation", "CountSealed": "doctor: numbers", "NewestSealed": "doctor and starting nodes: ids of sessions",
 }
 
 // TestEveryStatementNamesItsTenant reads queries/*.sql: whatever a statement

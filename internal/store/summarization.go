@@ -36,7 +36,9 @@ func (s *Store) AskHost(ctx context.Context, q Question) (uuid.UUID, error) {
 		return uuid.Nil, err
 	}
 	open := s.opener(q.Tenant, q.SID)
-	if q.System, _, err = open.sealJob(ctx, jobField(q.Key, "system"), q.System); err != nil {
+	if q.System, _, err = open.sealJob(ctx, jobField(q.Key, "system"), q.System); errors.Is(err, vault.ErrKeyGone) {
+		return uuid.Nil, contextengine.ErrUnknownSession // an erasure destroyed it
+	} else if err != nil {
 		return uuid.Nil, err
 	}
 	var sealed bool
@@ -90,25 +92,40 @@ func (s *Store) LeaseHostJob(ctx context.Context, tenant, owner string, models [
 	if models == nil {
 		models = []string{}
 	}
-	r, err := s.of(tenant).LeaseJob(ctx, db.LeaseJobParams{TenantID: tenant, Owner: &owner, Models: models, LeaseSeconds: lease.Seconds()})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return HostJob{}, false, nil
+	for {
+		r, err := s.of(tenant).LeaseJob(ctx, db.LeaseJobParams{TenantID: tenant, Owner: &owner, Models: models, LeaseSeconds: lease.Seconds()})
+		if errors.Is(err, pgx.ErrNoRows) {
+			return HostJob{}, false, nil
+		}
+		if err != nil {
+			return HostJob{}, false, fmt.Errorf("summarization job: %w", errUnavailable(err))
+		}
+		job, err := s.openJob(ctx, tenant, r)
+		if !unreadable(err) {
+			return job, err == nil, err
+		}
+		// It must not stand before the questions of other sessions.
+		s.log.Warn("a question is unreadable", "sid", r.SID, "error", err)
+		why := "the question is unreadable"
+		if _, err := s.of(tenant).FailJob(ctx, db.FailJobParams{TenantID: tenant, ID: r.ID, Error: &why, Sealed: true}); err != nil {
+			return HostJob{}, false, fmt.Errorf("summarization job: %w", errUnavailable(err))
+		}
 	}
-	if err != nil {
-		return HostJob{}, false, fmt.Errorf("summarization job: %w", errUnavailable(err))
-	}
+}
+
+func (s *Store) openJob(ctx context.Context, tenant string, r db.LeaseJobRow) (job HostJob, err error) {
 	open := s.opener(tenant, r.SID)
 	if r.System, err = open.job(ctx, jobField(r.Key, "system"), r.System); err != nil {
-		return HostJob{}, false, err
+		return HostJob{}, err
 	}
 	if r.Prompt, err = open.job(ctx, jobField(r.Key, "prompt"), r.Prompt); err != nil {
-		return HostJob{}, false, err
+		return HostJob{}, err
 	}
 	job = HostJob{ID: r.ID, SessionKey: r.SessionKey, Model: r.Model, System: r.System, Prompt: r.Prompt, MaxTokens: int(r.MaxTokens)}
 	if r.LeaseUntil != nil {
 		job.Deadline = *r.LeaseUntil
 	}
-	return job, true, nil
+	return job, nil
 }
 
 // HostAnswer is what a gateway's model said.

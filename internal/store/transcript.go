@@ -268,8 +268,11 @@ func (t *LaneTx) Anchors(ctx context.Context, kind KeyKind, keys [][]byte) (map[
 		if r.PayloadHash, err = open.hash(ctx, r.PayloadHash); err != nil {
 			return nil, err
 		}
-		if r.Body, err = open.event(ctx, r.Seq, r.Body); err != nil {
-			return nil, err
+		// Of others the body is not read.
+		if events.Type(r.Type) == events.TurnCommitted {
+			if r.Body, err = open.event(ctx, r.Seq, r.Body); err != nil {
+				return nil, err
+			}
 		}
 		out[string(r.Key)] = KnownAnchor{Seq: r.Seq, Type: events.Type(r.Type), Hash: r.PayloadHash, Body: r.Body}
 	}

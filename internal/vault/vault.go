@@ -44,6 +44,8 @@ type MasterUse struct {
 	Keys   int64
 	// Samples are a few of them.
 	Samples []StoredKey
+	// Closed is set by Check: none of them opens.
+	Closed bool
 }
 
 const (
@@ -95,6 +97,15 @@ func (v *Vault) Of(ctx context.Context, tenant string, sid uuid.UUID) (*Sealer, 
 		return nil, nil
 	}
 	return v.open(tenant, sid, w)
+}
+
+// Keeps reports whether the key store has a key of a session, readable or not.
+func (v *Vault) Keeps(ctx context.Context, tenant string, sid uuid.UUID) (bool, error) {
+	_, ok, err := v.store.Key(ctx, tenant, sid)
+	if err != nil {
+		return false, fmt.Errorf("session key: %w", err)
+	}
+	return ok, nil
 }
 
 // Make is the sealer of a session that has no events yet; it gets a key, unless
@@ -179,20 +190,32 @@ func (v *Vault) drop(at *list.Element) {
 }
 
 // Check sees whether this process can open what the key store holds: some key of
-// each master key's. It is ErrMaster where it cannot. A few that are damaged say
-// nothing against a master key.
+// each master key's. It is ErrMaster where it cannot. Damaged keys say nothing
+// against a master key, not even where few are left under it and all are damaged,
+// as after a rotation: those are Closed.
 func (v *Vault) Check(ctx context.Context) ([]MasterUse, error) {
 	uses, err := v.store.KeysByMaster(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("session keys: %w", err)
 	}
-	var errs []error
-	for _, u := range uses {
-		if err := v.opensAny(u.Samples); err != nil {
-			errs = append(errs, fmt.Errorf("under %s, %d in all: %w", u.Master, u.Keys, err))
-		}
+	failed, opened := make([]error, len(uses)), false
+	for i, u := range uses {
+		failed[i] = v.opensAny(u.Samples)
+		opened = opened || failed[i] == nil
 	}
-	return uses, errors.Join(errs...)
+	for i := range uses {
+		u := &uses[i]
+		if failed[i] == nil {
+			continue
+		}
+		u.Closed = true
+		if all := int64(len(u.Samples)) == u.Keys; all && opened && v.masters.Has(u.Master) {
+			failed[i] = nil
+			continue
+		}
+		failed[i] = fmt.Errorf("under %s, %d in all: %w", u.Master, u.Keys, failed[i])
+	}
+	return uses, errors.Join(failed...)
 }
 
 func (v *Vault) opensAny(keys []StoredKey) (err error) {
@@ -218,7 +241,7 @@ const rotatePage = 500
 // over and told in the end, and so it is told when keys are left: another process
 // wraps by another master key.
 func (v *Vault) Rotate(ctx context.Context, tell func(int)) (done int, err error) {
-	// This proves the master keys, so that what one doesn't open is damaged.
+	// Where none is missing and none another one, what doesn't open is damaged.
 	if _, err := v.Check(ctx); err != nil {
 		return 0, err
 	}
@@ -230,13 +253,16 @@ func (v *Vault) Rotate(ctx context.Context, tell func(int)) (done int, err error
 			return done, fmt.Errorf("session keys: %w", err)
 		}
 		for _, after = range page {
-			ok, err := v.rewrap(ctx, after)
-			if corrupt, is := errors.AsType[*CorruptError](err); is {
-				damaged = append(damaged, corrupt)
+			key, err := v.masters.unwrap(after.Tenant, after.SID, after.Wrapped)
+			if err != nil {
+				damaged = append(damaged, err)
 				continue
 			}
+			w := v.masters.wrap(after.Tenant, after.SID, key)
+			clear(key)
+			ok, err := v.store.Rewrap(ctx, after, w)
 			if err != nil {
-				return done, err
+				return done, fmt.Errorf("session key: %w", err)
 			}
 			if ok {
 				done++
@@ -254,25 +280,11 @@ func (v *Vault) Rotate(ctx context.Context, tell func(int)) (done int, err error
 	switch n := left - int64(len(damaged)); {
 	case len(damaged) > 0:
 		const told = 10
-		return done, fmt.Errorf("%d session keys are damaged, and stay as they are: %w", len(damaged), errors.Join(damaged[:min(told, len(damaged))]...))
+		return done, fmt.Errorf("session keys that do not open: %d; they stay as they are, under their master keys: %w", len(damaged), errors.Join(damaged[:min(told, len(damaged))]...))
 	case n > 0:
-		return done, fmt.Errorf("%d session keys came under another master key meanwhile: have %s first in the file of every node, and rotate again", n, v.masters.active)
+		return done, fmt.Errorf("session keys that came under another master key meanwhile: %d; have %s first in the file of every node, and rotate again", n, v.masters.active)
 	}
 	return done, nil
-}
-
-func (v *Vault) rewrap(ctx context.Context, k StoredKey) (bool, error) {
-	key, err := v.masters.unwrap(k.Tenant, k.SID, k.Wrapped)
-	if err != nil {
-		return false, err
-	}
-	w := v.masters.wrap(k.Tenant, k.SID, key)
-	clear(key)
-	ok, err := v.store.Rewrap(ctx, k, w)
-	if err != nil {
-		return false, fmt.Errorf("session key: %w", err)
-	}
-	return ok, nil
 }
 
 // left counts the keys that another master key than the active one wraps.

@@ -308,11 +308,19 @@ func TestOneDamagedKeyIsNoWrongMaster(t *testing.T) {
 
 	// A rotation passes it over, tells it, and does the others.
 	n, err := vault.New(keys, masters(t, newer, older)).Rotate(t.Context(), func(int) {})
-	if n != 1 || !corrupt(err) || !strings.Contains(err.Error(), first.SID().String()) {
+	if n != 1 || err == nil || !strings.Contains(err.Error(), first.SID().String()) {
 		t.Errorf("%d rotated, %v", n, err)
 	}
 	if k := keys.keys[other.SID()]; k.Master != "newer" {
 		t.Errorf("the key beside it is under %s", k.Master)
+	}
+	// It is the last one under its master key. Nodes start all the same.
+	uses, err := vault.New(keys, masters(t, newer, older)).Check(t.Context())
+	if err != nil || len(uses) != 2 || !slices.ContainsFunc(uses, func(u vault.MasterUse) bool { return u.Closed && u.Master == "older" }) {
+		t.Errorf("%+v, %v", uses, err)
+	}
+	if _, err := vault.New(keys, masters(t, newer)).Check(t.Context()); !errors.Is(err, vault.ErrMaster) {
+		t.Errorf("without the older key: %v", err)
 	}
 }
 

@@ -84,11 +84,17 @@ func run(t *testing.T, summarizer summarize.Summarizer, encrypted bool) *service
 func (s *service) serve(summarizer summarize.Summarizer, work bool) (*store.Store, *httptest.Server) {
 	t := s.t
 	t.Helper()
-	ctx := context.WithoutCancel(t.Context())
 	cfg := store.Config{URL: s.db}
 	if s.encrypted {
 		cfg = storetest.Encrypt(t, cfg)
 	}
+	return s.serveOn(cfg, summarizer, work)
+}
+
+func (s *service) serveOn(cfg store.Config, summarizer summarize.Summarizer, work bool) (*store.Store, *httptest.Server) {
+	t := s.t
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
 	st, err := store.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

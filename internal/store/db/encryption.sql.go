@@ -71,6 +71,43 @@ func (q *Queries) JobSession(ctx context.Context, arg JobSessionParams) (JobSess
 	return i, err
 }
 
+const newestSealed = `-- name: NewestSealed :many
+SELECT s.tenant_id, s.sid FROM sessions s WHERE s.sealed AND s.head > 0 ORDER BY s.sid DESC LIMIT $1::integer
+`
+
+type NewestSealedParams struct {
+	MaxRows int32
+}
+
+type NewestSealedRow struct {
+	TenantID string
+	SID      uuid.UUID
+}
+
+// Encrypted sessions of all tenants, those that began last; for operators. Without
+// an index it reads the table once.
+//
+//	SELECT s.tenant_id, s.sid FROM sessions s WHERE s.sealed AND s.head > 0 ORDER BY s.sid DESC LIMIT $1::integer
+func (q *Queries) NewestSealed(ctx context.Context, arg NewestSealedParams) ([]NewestSealedRow, error) {
+	rows, err := q.db.Query(ctx, newestSealed, arg.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []NewestSealedRow{}
+	for rows.Next() {
+		var i NewestSealedRow
+		if err := rows.Scan(&i.TenantID, &i.SID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const putSessionKey = `-- name: PutSessionKey :one
 INSERT INTO session_keys AS k (tenant_id, sid, master, wrapped) VALUES ($1, $2, $3, $4)
 ON CONFLICT (tenant_id, sid) DO UPDATE SET master = k.master
