@@ -113,10 +113,6 @@ func (a *App) fillSlot(ctx context.Context, builtin ...contextengine.Engine) err
 			return err
 		}
 	}
-	if known := a.engineIDs(); !slices.Contains(known, engine.SlotID(a.cfg.Engine)) {
-		a.log.Error("the setting engine names none of the engines that there are: the default engine serves in its place",
-			"engine", a.cfg.Engine, "known", strings.Join(known, ", "), "default", engine.LegacyID)
-	}
 	a.slot = a.engines.Slot(a.cfg.Engine)
 	a.upkeep = engine.NewUpkeep(a.slot, engine.UpkeepConfig{})
 	a.onClose("maintenance", a.upkeep.Stop)

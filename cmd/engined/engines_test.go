@@ -23,6 +23,9 @@ func TestAnUnknownEngineCostsNoTurn(t *testing.T) {
 	if _, err := clientOf(t, n.url, "").IngestBatch(t.Context(), "s", conversation(2), nil); err != nil {
 		t.Fatal(err)
 	}
+	if n := strings.Count(n.err.String(), "level=ERROR"); n != 1 {
+		t.Errorf("the start says it %d times", n)
+	}
 	for _, want := range []string{`known="legacy, lossless, recall, rolling"`, `there is no engine \"Lossless\"`} {
 		if !strings.Contains(n.err.String(), want) {
 			t.Errorf("the start does not say %s:\n%s", want, n.err)

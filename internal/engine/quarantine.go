@@ -3,6 +3,7 @@ package engine
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -56,10 +57,15 @@ func (r *Registry) setAside(id string, generation uint64, op Operation, err erro
 		return
 	}
 	r.quarantines[id] = Quarantine{EngineID: id, Operation: op, Reason: reasonOf(err), FailedAt: r.cfg.Now(), Owner: e.Owner}
+	known := strings.Join(slices.Sorted(maps.Keys(r.entries)), ", ")
 	r.mu.Unlock()
 	attrs := []any{"engine", id, "owner", e.Owner, "operation", op, "reason", reasonOf(err), "default", LegacyID}
 	if p, ok := err.(*panicError); ok { //nolint:errorlint // ours, never wrapped
 		attrs = append(attrs, "stack", string(p.stack))
+	}
+	if op == OpResolve { // most often a typing error in the setting
+		r.cfg.Logger.Error("there is no context engine of the name that is set; the default engine serves", append(attrs, "known", known)...)
+		return
 	}
 	r.cfg.Logger.Error("context engine failed; it is set aside for this process and the default engine serves", attrs...)
 }
