@@ -120,7 +120,11 @@ func Connect(ctx context.Context, opts Options) (*Bus, error) {
 			_, _ = b.topo.current(look) // the keeper goes on and reports
 		}
 	} else {
-		b.log.Warn("NATS does not answer yet; compactions wait until it does", "error", withoutURL(b.nc.LastError()))
+		var why []any
+		if err := b.nc.LastError(); err != nil {
+			why = []any{"error", withoutURL(err)}
+		}
+		b.log.Warn("NATS does not answer yet; compactions wait until it does", why...)
 	}
 	return b, nil
 }

@@ -64,7 +64,7 @@ func (r *Registry) setAside(id string, generation uint64, op Operation, err erro
 		attrs = append(attrs, "stack", string(p.stack))
 	}
 	if op == OpResolve { // most often a typing error in the setting
-		r.cfg.Logger.Error("there is no context engine of the name that is set; the default engine serves", append(attrs, "known", known)...)
+		r.cfg.Logger.Error("there is no context engine of the name that is set; it is set aside for this process and the default engine serves", append(attrs, "known", known)...)
 		return
 	}
 	r.cfg.Logger.Error("context engine failed; it is set aside for this process and the default engine serves", attrs...)
