@@ -11,6 +11,7 @@ import (
 
 	"github.com/engined/engined/contextengine"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/vault"
 )
 
 func serveEventStream(c *call) error {
@@ -33,6 +34,10 @@ func serveEventStream(c *call) error {
 		return err
 	}
 	from := logReader{log: log, tenant: c.tenant, sid: s.SID, key: jsonText(s.Key), after: after}
+	probe := from
+	if err := c.begins(probe.read); err != nil {
+		return err
+	}
 	return c.follow(from.read, func(ctx context.Context) error {
 		// An erased session's stream must end, and not turn into the next one's.
 		now, err := log.Session(ctx, c.tenant, c.session)
@@ -58,14 +63,20 @@ func serveFeedStream(c *call) error {
 		}
 	}
 	from := feedReader{log: c.api.cfg.Log, tenant: c.tenant, after: after}
-	// As a session's stream, it begins only where the database answers.
 	probe := from
-	ctx, cancel := context.WithTimeout(c.ctx, c.api.cfg.Timeout)
-	defer cancel()
-	if _, err := probe.read(ctx, bound{rows: 1, bytes: 1}); err != nil {
+	if err := c.begins(probe.read); err != nil {
 		return err
 	}
 	return c.follow(from.read, func(context.Context) error { return nil })
+}
+
+// begins reports whether what follows next can be read: a stream that has begun
+// cannot say any more why it ends, and its client would come back for ever.
+func (c *call) begins(read reader) error {
+	ctx, cancel := context.WithTimeout(c.ctx, c.api.cfg.Timeout)
+	defer cancel()
+	_, err := read(ctx, bound{rows: 1, bytes: 1})
+	return err
 }
 
 // streamRetry is after how many milliseconds a client should come back.
@@ -137,10 +148,14 @@ func (c *call) pass(read reader, out *sse) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(c.ctx, c.api.cfg.Timeout)
 	defer cancel()
 	found, err := read(ctx, bound{rows: chunkRows, bytes: chunkBytes})
+	if _, damaged := errors.AsType[*vault.CorruptError](err); damaged {
+		// What is before it is told; the next call then tells what it is.
+		found, err = read(ctx, bound{rows: 1, bytes: 1})
+	}
 	switch {
 	case c.ctx.Err() != nil:
 		return false, nil
-	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrFeedClosed), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrFeedClosed), errors.Is(err, vault.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		return false, nil
 	case err != nil:
 		return false, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -146,6 +147,29 @@ func TestEncryptedSessionsInTrouble(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A stream tells all that is before a damaged event, and then what is wrong: a
+// client that were merely cut off would come back for ever.
+func TestAStreamEndsAtWhatIsDamaged(t *testing.T) {
+	t.Parallel()
+	s := startEncrypted(t, nil)
+	row := s.fillEncrypted("k")
+	breakWith(t, s.db, `UPDATE events SET body = set_byte(body, 25, get_byte(body, 25) # 1) WHERE sid = $1 AND seq = 4`, row.SID)
+	// It ends by itself, so the whole of it can be read.
+	a := ask(t, s.node, http.MethodGet, path("k")+"/events/stream", nil)
+	if ids := regexp.MustCompile(`(?m)^id: (.*)$`).FindAllSubmatch(a.body, -1); a.status != http.StatusOK || len(ids) != 3 || string(ids[2][1]) != "3" {
+		t.Errorf("%d, %d events: %s", a.status, len(ids), a.body)
+	}
+	again := ask(t, s.node, http.MethodGet, path("k")+"/events/stream?after=3", nil)
+	if again.status != http.StatusGone || again.slug() != "damaged" || !bytes.Contains(again.body, []byte(`"seq":4`)) {
+		t.Errorf("coming back: %d %s", again.status, again.body)
+	}
+	breakWith(t, s.db, `DELETE FROM session_keys WHERE sid = $1`, row.SID)
+	_, other := s.serve(nil, false)
+	if gone := ask(t, other, http.MethodGet, path("k")+"/events/stream?after=4", nil); gone.slug() != "session-key-gone" {
+		t.Errorf("without its key: %d %s", gone.status, gone.body)
 	}
 }
 
