@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/engined/engined/internal/api"
@@ -146,7 +147,16 @@ func (a *App) ready(ctx context.Context) []api.Check {
 	if ok, detail := a.bus.Healthy(); !ok {
 		nats.OK, nats.Detail = false, detail+"; compactions wait"
 	}
-	return []api.Check{postgres, nats}
+	checks := []api.Check{postgres, nats}
+	if a.cfg.EncryptionKeysDSN == "" || a.store.Vault() == nil {
+		return checks
+	}
+	// No reason either: plain sessions and those it has the keys of are served.
+	keys := api.Check{Name: "session keys", OK: true}
+	if _, err := a.store.Vault().Keeps(ctx, "", uuid.Nil); err != nil {
+		keys.OK, keys.Detail = false, "their database does not answer; encrypted sessions that this node has no key of wait"
+	}
+	return append(checks, keys)
 }
 
 // healthServer serves what watches a worker that is no node.

@@ -172,6 +172,19 @@ func TestKeysOfAnotherDatabaseAreMissed(t *testing.T) {
 	if _, err := clientOf(t, n.url, "").IngestBatch(t.Context(), "s", conversation(1), nil); err != nil {
 		t.Fatal(err)
 	}
+	ready := func() string {
+		t.Helper()
+		got := engined(t, "health", "--url", n.url, "--json").ok(t)
+		return got.out
+	}
+	if got := ready(); !strings.Contains(got, "session keys") || strings.Contains(got, "does not answer") {
+		t.Errorf("ready: %s", got)
+	}
+	execute(t, keys, `ALTER TABLE session_keys RENAME TO away`)
+	if got := ready(); !strings.Contains(got, "their database does not answer") {
+		t.Errorf("without the keys: %s", got)
+	}
+	execute(t, keys, `ALTER TABLE away RENAME TO session_keys`)
 	n.end(t)
 	if said := n.err.String(); strings.Contains(said, "encrypted sessions can't be read here") {
 		t.Errorf("with their database: %s", said)

@@ -135,8 +135,13 @@ func (s *Store) Attempts(ctx context.Context, tenant string, sid uuid.UUID, limi
 	return out, nil
 }
 
-// Draft reads a finished summary that was not committed yet.
+// Draft reads a finished summary that was not committed yet. One that cannot be
+// read is none: it is written again.
 func (s *Store) Draft(ctx context.Context, tenant string, sid uuid.UUID, key []byte) (draft []byte, ok bool, err error) {
+	open := s.opener(tenant, sid)
+	if key, err = open.name(ctx, key); err != nil {
+		return nil, false, err
+	}
 	b, err := s.of(tenant).GetDraft(ctx, db.GetDraftParams{TenantID: tenant, SID: sid, Key: key})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, false, nil
@@ -144,7 +149,7 @@ func (s *Store) Draft(ctx context.Context, tenant string, sid uuid.UUID, key []b
 	if err != nil {
 		return nil, false, readErr("draft", err)
 	}
-	b, err = s.opener(tenant, sid).bytes(ctx, vault.Draft, key, b)
+	b, err = open.bytes(ctx, vault.Draft, key, b)
 	if unreadable(err) {
 		s.log.Warn("a draft is unreadable; it is written again", "sid", sid, "error", err)
 		return nil, false, nil
@@ -158,11 +163,15 @@ func (s *Store) Draft(ctx context.Context, tenant string, sid uuid.UUID, key []b
 // PutDraft keeps a finished summary. It leaves nothing behind for a session
 // that is gone.
 func (s *Store) PutDraft(ctx context.Context, tenant string, sid uuid.UUID, key, draft []byte) error {
-	draft, err := s.opener(tenant, sid).seal(ctx, vault.Draft, key, draft)
+	open := s.opener(tenant, sid)
+	key, err := open.name(ctx, key)
 	if errors.Is(err, vault.ErrKeyGone) {
 		return nil // an erasure destroyed it
 	}
 	if err != nil {
+		return err
+	}
+	if draft, err = open.seal(ctx, vault.Draft, key, draft); err != nil {
 		return err
 	}
 	err = s.of(tenant).PutDraft(ctx, db.PutDraftParams{

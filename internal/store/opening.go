@@ -181,6 +181,16 @@ func (o *opener) job(ctx context.Context, detail []byte, text string) (string, e
 	return k.OpenText(vault.Job, detail, text)
 }
 
+// name is what a draft or a question is kept under: the hash of what it was made
+// from would tell a guess from another.
+func (o *opener) name(ctx context.Context, hash []byte) ([]byte, error) {
+	k, err := o.perhaps(ctx)
+	if err != nil || k == nil {
+		return hash, err
+	}
+	return k.Tag(hash), nil
+}
+
 // seal encrypts where the session is encrypted.
 func (o *opener) seal(ctx context.Context, kind vault.Kind, detail, plain []byte) ([]byte, error) {
 	k, err := o.perhaps(ctx)

@@ -189,6 +189,13 @@ func TestNothingThatWasSaidIsStoredPlain(t *testing.T) {
 	if n, err := other.CompactionCount(t.Context(), tenant, a.SID); n != 1 || err != nil {
 		t.Errorf("%d compactions, %v", n, err)
 	}
+	// Hashes of what a draft and a question were made from are names of theirs.
+	for table, name := range map[string]string{"drafts": "key", "summarization_jobs": "question"} {
+		var named int
+		if err := queryRow(t, url, `SELECT count(*) FROM `+table+` WHERE key = '`+name+`'`, &named); err != nil || named != 0 {
+			t.Errorf("%s: %d under the hash itself, %v", table, named, err)
+		}
+	}
 	// The test sees what it looks for.
 	plain := testdb.New(t)
 	say(t, openWith(t, store.Config{URL: plain}), "k")

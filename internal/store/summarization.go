@@ -36,9 +36,12 @@ func (s *Store) AskHost(ctx context.Context, q Question) (uuid.UUID, error) {
 		return uuid.Nil, err
 	}
 	open := s.opener(q.Tenant, q.SID)
-	if q.System, _, err = open.sealJob(ctx, jobField(q.Key, "system"), q.System); errors.Is(err, vault.ErrKeyGone) {
+	if q.Key, err = open.name(ctx, q.Key); errors.Is(err, vault.ErrKeyGone) {
 		return uuid.Nil, contextengine.ErrUnknownSession // an erasure destroyed it
 	} else if err != nil {
+		return uuid.Nil, err
+	}
+	if q.System, _, err = open.sealJob(ctx, jobField(q.Key, "system"), q.System); err != nil {
 		return uuid.Nil, err
 	}
 	var sealed bool
