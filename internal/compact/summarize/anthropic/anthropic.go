@@ -125,10 +125,11 @@ func (c *Client) stream(ctx context.Context, params anthropic.MessageNewParams) 
 			ended = true
 		}
 	}
+	reply.Text = text.String()
 	if err := s.Err(); err != nil {
 		return reply, streams, failure(w, err)
 	}
-	if reply.Text = text.String(); ended {
+	if ended {
 		reply.Finish = finish(reason)
 	}
 	return reply, streams, nil

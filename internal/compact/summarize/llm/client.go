@@ -37,8 +37,8 @@ type Reply struct {
 
 // Client speaks to one model of one provider. It asks once: trying again is for
 // others to decide. Errors are *summarize.Failure with a fault of the provider;
-// they hold no key and no text of the conversation. A reply beside an error tells
-// what was used.
+// they hold no key and no text of the conversation. A reply beside an error is what came
+// before it, and tells what was used.
 type Client interface {
 	Complete(ctx context.Context, c Call) (Reply, error)
 	// Model is the name that is asked for.

@@ -267,3 +267,40 @@ func TestVersionNamesModelAndRedaction(t *testing.T) {
 		t.Errorf("%s, %s, %s", a, b, c)
 	}
 }
+
+// TestWhatAProviderDoesNotTellIsEstimated: else a model with a price would cost
+// nothing, and no limit would ever be reached.
+func TestWhatAProviderDoesNotTellIsEstimated(t *testing.T) {
+	t.Parallel()
+	for name, reply := range map[string]llmtest.Reply{
+		"streamed": {Untold: true}, "whole": {Untold: true, Plain: true},
+		"broke off":   {Untold: true, Cut: true},
+		"stood still": {Untold: true, Hang: true},
+	} {
+		for _, p := range providers() {
+			t.Run(name+"/"+p.name, func(t *testing.T) {
+				t.Parallel()
+				srv := p.start(t, func(_ int, r llmtest.Request) llmtest.Reply {
+					reply := reply
+					reply.Text = llmtest.Summary(r.User, "it was told")
+					return reply
+				})
+				s := &llm.Summarizer{ID: "it", Client: p.dial(srv.URL, "the-key", time.Second), Redact: redact.New(), Price: llm.Price{Input: 2, Output: 8}}
+				res, err := s.Summarize(t.Context(), request())
+				used := res.Usage
+				if f, ok := errors.AsType[*summarize.Failure](err); ok {
+					used = f.Usage
+				} else if err != nil {
+					t.Fatal(err)
+				}
+				asked := srv.Requests()[0]
+				if least := int64(tokens.Text(asked.System) + tokens.Text(asked.User)); used.InputTokens < least || used.InputTokens > 3*least {
+					t.Errorf("%d tokens in, at least %d were sent", used.InputTokens, least)
+				}
+				if used.OutputTokens == 0 || used.CostMicros == 0 {
+					t.Errorf("%+v", used)
+				}
+			})
+		}
+	}
+}

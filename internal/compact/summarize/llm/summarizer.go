@@ -53,7 +53,7 @@ func (s *Summarizer) Summarize(ctx context.Context, req summarize.Request) (summ
 	var used summarize.Usage
 	var fault error
 	for range tries {
-		reply, err := s.ask(ctx, p, &used)
+		reply, err := s.ask(ctx, p, req.Estimate, &used)
 		if err != nil {
 			return summarize.Result{}, s.failure(ctx, err, used)
 		}
@@ -74,7 +74,7 @@ func (s *Summarizer) Summarize(ctx context.Context, req summarize.Request) (summ
 	return summarize.Result{}, &summarize.Failure{Fault: summarize.FaultContent, Usage: used, Err: fault}
 }
 
-func (s *Summarizer) ask(ctx context.Context, p prompt.Prompt, used *summarize.Usage) (Reply, error) {
+func (s *Summarizer) ask(ctx context.Context, p prompt.Prompt, estimate func(string) int, used *summarize.Usage) (Reply, error) {
 	if s.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, s.Timeout)
@@ -88,10 +88,28 @@ func (s *Summarizer) ask(ctx context.Context, p prompt.Prompt, used *summarize.U
 	reply, err := s.Client.Complete(ctx, Call{System: p.System, User: p.User, MaxTokens: p.MaxTokens})
 	used.Calls++
 	used.Took += now().Sub(began)
-	used.InputTokens += reply.InputTokens
-	used.OutputTokens += reply.OutputTokens
-	used.CostMicros += s.Price.Micros(reply.InputTokens, reply.OutputTokens)
+	in, out := tokens(p, reply, err, estimate)
+	used.InputTokens += in
+	used.OutputTokens += out
+	used.CostMicros += s.Price.Micros(in, out)
 	return reply, err
+}
+
+// tokens are those that a question took. Many servers tell of none, and nobody does
+// whose answer broke off: our estimate stands in, or such a model would cost
+// nothing and no limit would ever hold it back.
+func tokens(p prompt.Prompt, r Reply, err error, estimate func(string) int) (in, out int64) {
+	in, out = r.InputTokens, r.OutputTokens
+	if err != nil && r.Model == "" && r.Text == "" {
+		return in, out // it did not begin to answer
+	}
+	if in == 0 {
+		in = int64(estimate(p.System) + estimate(p.User))
+	}
+	if out == 0 || err != nil {
+		out = max(out, int64(estimate(r.Text)))
+	}
+	return in, out
 }
 
 // failure tells a failed question from a caller that left.

@@ -31,6 +31,8 @@ type Reply struct {
 	Hang, Cut, Silent bool
 	// InStream reports this error type in the middle of a stream (Anthropic's).
 	InStream string
+	// Untold leaves out what was used.
+	Untold bool
 }
 
 // Request is what a server saw.
@@ -128,6 +130,9 @@ func writeOpenAI(w http.ResponseWriter, r *http.Request, req Request, reply Repl
 		finish = "stop"
 	}
 	usage := map[string]any{"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
+	if reply.Untold {
+		usage = nil
+	}
 	if reply.Plain || !req.Stream {
 		message := map[string]any{"role": "assistant", "content": reply.Text}
 		if reply.Refusal {
@@ -153,7 +158,9 @@ func writeOpenAI(w http.ResponseWriter, r *http.Request, req Request, reply Repl
 		return
 	}
 	chunk(map[string]any{}, finish)
-	event(w, "", map[string]any{"id": "c", "object": "chat.completion.chunk", "model": req.Model + "-served", "choices": []any{}, "usage": usage})
+	if usage != nil {
+		event(w, "", map[string]any{"id": "c", "object": "chat.completion.chunk", "model": req.Model + "-served", "choices": []any{}, "usage": usage})
+	}
 	fmt.Fprint(w, "data: [DONE]\n\n")
 }
 
@@ -194,10 +201,15 @@ func writeAnthropic(w http.ResponseWriter, r *http.Request, req Request, reply R
 		"id": "m", "type": "message", "role": "assistant", "model": req.Model + "-served", "content": []any{},
 		"stop_reason": nil, "usage": map[string]any{"input_tokens": 1000, "output_tokens": 1},
 	}
+	if reply.Untold {
+		delete(message, "usage")
+	}
 	if reply.Plain || !req.Stream {
 		message["content"] = []any{map[string]any{"type": "text", "text": reply.Text}}
 		message["stop_reason"] = finish
-		message["usage"] = map[string]any{"input_tokens": 1000, "output_tokens": 100}
+		if !reply.Untold {
+			message["usage"] = map[string]any{"input_tokens": 1000, "output_tokens": 100}
+		}
 		document(w, message)
 		return
 	}
@@ -215,7 +227,11 @@ func writeAnthropic(w http.ResponseWriter, r *http.Request, req Request, reply R
 		return
 	}
 	event(w, "content_block_stop", map[string]any{"type": "content_block_stop", "index": 0})
-	event(w, "message_delta", map[string]any{"type": "message_delta", "delta": map[string]any{"stop_reason": finish}, "usage": map[string]any{"output_tokens": 100}})
+	delta := map[string]any{"type": "message_delta", "delta": map[string]any{"stop_reason": finish}, "usage": map[string]any{"output_tokens": 100}}
+	if reply.Untold {
+		delete(delta, "usage")
+	}
+	event(w, "message_delta", delta)
 	event(w, "message_stop", map[string]any{"type": "message_stop"})
 }
 

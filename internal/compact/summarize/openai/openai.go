@@ -133,10 +133,11 @@ func (c *Client) stream(ctx context.Context, params openai.ChatCompletionNewPara
 			reason = cmp.Or(choice.FinishReason, reason)
 		}
 	}
+	reply.Text = text.String()
 	if err := s.Err(); err != nil {
 		return reply, streams, failure(w, err)
 	}
-	reply.Text, reply.Finish = text.String(), finish(reason, refusal.String())
+	reply.Finish = finish(reason, refusal.String())
 	return reply, streams, nil
 }
 
