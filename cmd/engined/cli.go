@@ -174,7 +174,7 @@ func hintFor(err error) string {
 		}
 	case 401:
 		if p.Keyed {
-			return "the key that was given is unknown here: revoked, expired or another service's; `engined keys list` shows those that count"
+			return "the key that was given does not count here; `engined keys list` shows those that do"
 		}
 		return "give an API key with --key or ENGINED_KEY"
 	case 404:

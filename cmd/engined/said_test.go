@@ -37,6 +37,7 @@ func TestGrepSaysWhatItDidNotSearch(t *testing.T) {
 	for line, want := range map[string]string{
 		"grep x":                    "engined: encrypted sessions were not searched\nengined: nothing found",
 		"grep x --session known":    "nothing found",
+		"maintain misspelt":         "no session has this key",
 		"grep x --session misspelt": "no session has this key",
 		"grep x --session x --json": "encrypted sessions were not searched",
 	} {
@@ -92,7 +93,7 @@ func TestErrorsSayOnceWhatIsWrongAndWhatToDo(t *testing.T) {
 		{[]string{"--url", strings.Replace(secure, "https:", "http:", 1)}, "Hint: this node answers HTTPS"},
 		{[]string{"--url", strings.Replace(plain, "http:", "https:", 1)}, "Hint: this node answers plain HTTP"},
 		{[]string{"--url", plain}, "Hint: give an API key"},
-		{[]string{"--url", plain, "--key", "old"}, "Hint: the key that was given is unknown here"},
+		{[]string{"--url", plain, "--key", "old"}, "Hint: the key that was given does not count here"},
 	} {
 		if got := engined(t, append([]string{"sessions"}, tc.args...)...).err; !strings.Contains(got, tc.want) {
 			t.Errorf("engined sessions %v: %q, want %q", tc.args, got, tc.want)

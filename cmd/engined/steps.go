@@ -84,6 +84,9 @@ func (c *cli) maintain() *cobra.Command {
 			return err
 		}
 		defer cl.Close()
+		if _, err := cl.Session(ctx, args[0]); err != nil { // there is nothing to do for a key that was misspelt, either
+			return err
+		}
 		res, raw, err := cl.Maintain(ctx, args[0])
 		if err != nil {
 			return err
