@@ -752,3 +752,34 @@ func TestAnswersOfOthersAreRecordedBesideADamagedKey(t *testing.T) {
 		t.Errorf("plain in %v", found)
 	}
 }
+
+func TestAnUnreadableQuestionKeepsNoOtherWaiting(t *testing.T) {
+	t.Parallel()
+	url := testdb.New(t)
+	s := openSealed(t, url)
+	ask := func(key string) (id [16]byte) {
+		a := mustAppend(t, s, item(key, msg(`{"n":1}`, 1)))
+		id, err := s.AskHost(t.Context(), store.Question{
+			Tenant: tenant, SID: a.SID, Key: []byte("q"), System: "s", Prompt: "p of " + key, LeaseWithin: time.Minute, AnswerWithin: time.Minute,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	damaged, gone := ask("damaged"), ask("gone")
+	ask("whole")
+	exec(t, url, `UPDATE summarization_jobs SET prompt = overlay(prompt placing 'AAAA' from 30) WHERE id = $1`, damaged)
+	exec(t, url, `DELETE FROM session_keys WHERE sid = (SELECT sid FROM summarization_jobs WHERE id = $1)`, gone)
+	node := openSealed(t, url)
+	job, ok, err := node.LeaseHostJob(t.Context(), tenant, "gateway", nil, time.Minute)
+	if err != nil || !ok || job.SessionKey != "whole" || job.Prompt != "p of whole" {
+		t.Errorf("%+v, %v, %v", job, ok, err)
+	}
+	if got, err := node.HostJob(t.Context(), tenant, damaged); err != nil || !got.Failed || got.Err == "" {
+		t.Errorf("who asked is told %+v, %v", got, err)
+	}
+	if job, ok, err := node.LeaseHostJob(t.Context(), tenant, "gateway", nil, time.Minute); ok || err != nil {
+		t.Errorf("another one: %+v, %v, %v", job, ok, err)
+	}
+}
