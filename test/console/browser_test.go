@@ -161,6 +161,18 @@ func eval[T any](p *tab, js string) T {
 	return out
 }
 
+// await is what a promise of a string comes to.
+func await(p *tab, js string) string {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	out, err := chromedp.Run(ctx, chromedp.Evaluate[string](js, chromedp.EvalAwaitPromise))
+	if err != nil {
+		p.t.Fatalf("browser: %v\n%s", err, js)
+	}
+	return out
+}
+
 // open goes to a hash, as a shared link does: in a page that was just loaded.
 func (p *tab) open(hash string) {
 	p.t.Helper()
@@ -175,7 +187,7 @@ func (p *tab) text() string {
 	if err != nil {
 		return err.Error()
 	}
-	return s
+	return s[:min(len(s), 1500)]
 }
 
 // see waits until all of the texts are on the page.

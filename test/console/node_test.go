@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -72,10 +73,14 @@ func run(m *testing.M) int {
 // node is an engined of its own.
 type node struct {
 	base, key string
-	process   *exec.Cmd
+	// database is how others reach its Postgres.
+	database string
+	process  *exec.Cmd
 }
 
 var consoleURL = regexp.MustCompile(`console +(http://[^/]+)/console/`)
+
+var databaseURL = regexp.MustCompile(`psql '([^']+)'`)
 
 func startNode(data string, flags ...string) (*node, error) {
 	n := &node{process: exec.Command(program, append([]string{"dev", "--data", data, "--listen", "127.0.0.1:0"}, flags...)...)}
@@ -87,6 +92,9 @@ func startNode(data string, flags ...string) (*node, error) {
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		if found := consoleURL.FindStringSubmatch(said.String()); found != nil {
 			n.base = found[1]
+			if found := databaseURL.FindStringSubmatch(said.String()); found != nil {
+				n.database = found[1]
+			}
 			return n, nil
 		}
 		if n.process.ProcessState != nil {
@@ -173,6 +181,39 @@ func (n *node) call(t *testing.T, path, body string) map[string]any {
 	}
 	return out
 }
+
+func (n *node) status(t *testing.T, path string) int {
+	t.Helper()
+	answer, err := http.Get(n.base + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	return answer.StatusCode
+}
+
+// rawMessage is a message's bytes as the API sends them.
+func (n *node) rawMessage(t *testing.T, key, seq string) string {
+	t.Helper()
+	number, err := strconv.Atoi(seq)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.Get(fmt.Sprintf("%s%s/events?after=%d&limit=1", n.base, sessionPath(key), number-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var page struct {
+		Events []struct{ Message json.RawMessage }
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&page); err != nil || len(page.Events) != 1 {
+		t.Fatal(err, page)
+	}
+	return string(page.Events[0].Message)
+}
+
+func pathEscape(key string) string { return url.PathEscape(key) }
 
 func sessionPath(key string) string { return "/v1/sessions/" + url.PathEscape(key) }
 

@@ -8,7 +8,11 @@ export function Confirm({ title, children, action, danger, typed, run, close }) 
   const dialog = useRef()
   const [text, setText] = useState('')
   const [state, set] = useState({ busy: false, error: null })
-  useEffect(() => dialog.current.showModal(), [])
+  useEffect(() => {
+    const before = document.activeElement
+    dialog.current.showModal()
+    return () => before.focus()
+  }, [])
 
   const go = async (event) => {
     event.preventDefault()

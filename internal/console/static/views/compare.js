@@ -25,7 +25,7 @@ export function Compare({ session, query, defaultBudget }) {
   const set = (changes) => go(sessionLink(key, 'compare', { ...query, ...changes }), { replace: true })
   const windows = two.data && two.data.map((answer, i) => read(answer, budgets[i] || session.tokenBudget || defaultBudget, made.data))
   return html`
-    ${a && b && html`<${Controls} head=${head} a=${a} b=${b} query=${query} set=${set} steps=${known.data.steps} />`}
+    ${a && b && html`<${Controls} head=${head} a=${a} b=${b} query=${query} set=${set} steps=${known.data?.steps ?? []} />`}
     <${Failure} error=${known.error ?? two.error} retry=${known.error ? known.reload : two.reload} />
     ${!windows ? !(known.error || two.error) && html`<${Waiting} />` : html`
       <div class=${'two' + (two.loading ? ' stale' : '')}>
