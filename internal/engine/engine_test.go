@@ -358,6 +358,43 @@ func TestFiveCompactionsInARowAndTheirUndoing(t *testing.T) {
 	}
 }
 
+// TestUndoOfANamedCompaction: an epoch names the compaction that began it, and
+// with it go those that came behind it.
+func TestUndoOfANamedCompaction(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const budget = 6000
+	windows := map[int64]string{}
+	for gen := range 3 { // they begin the epochs 2, 3 and 4
+		b.ingest("k", talk(gen*20, 20)...)
+		windows[int64(gen+1)] = text(b.window("k", 1_000_000))
+		if res := b.compact("k", budget); res.Epoch != int64(gen+2) {
+			t.Fatalf("generation %d: %+v", gen, res)
+		}
+	}
+	undo := func(epoch int64) (int64, error) {
+		res, err := b.UndoCompaction(t.Context(), on("k"), &epoch)
+		return res.Epoch, err
+	}
+	for _, none := range []int64{1, 5, 99} {
+		if _, err := undo(none); !errors.Is(err, contextengine.ErrNothingToUndo) {
+			t.Errorf("epoch %d: %v", none, err)
+		}
+	}
+	if epoch, err := undo(4); err != nil || epoch != 5 || text(b.window("k", 1_000_000)) != windows[3] {
+		t.Fatalf("the newest one by its epoch: %d, %v", epoch, err)
+	}
+	if _, err := undo(4); !errors.Is(err, contextengine.ErrNothingToUndo) {
+		t.Errorf("one that is undone already: %v", err)
+	}
+	if epoch, err := undo(2); err != nil || epoch != 6 || len(b.window("k", 1_000_000).Messages) != 240 {
+		t.Fatalf("the first one, and the one behind it: %d, %v", epoch, err)
+	}
+	if _, err := undo(3); !errors.Is(err, contextengine.ErrNothingToUndo) {
+		t.Errorf("one that went with an earlier one: %v", err)
+	}
+}
+
 func TestMessagesThatArriveDuringACompactionStayInTheTail(t *testing.T) {
 	t.Parallel()
 	b, finish := held(t)

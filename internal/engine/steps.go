@@ -97,25 +97,17 @@ func (l *Lossless) Rewind(ctx context.Context, s contextengine.Session, toSeq in
 }
 
 // UndoCompaction brings back the summaries that stood before the newest
-// compaction (or those of the given epoch), with what came since. Automatic
+// compaction (or before the one that began the given epoch, and so before those
+// behind it), with what came since. Automatic
 // compaction then waits until the session has grown by a quarter of its budget.
 func (l *Lossless) UndoCompaction(ctx context.Context, s contextengine.Session, epoch *int64) (contextengine.StepResult, error) {
 	return l.step(ctx, s, func(v store.View) (stepper, error) {
 		if v.State.Base == 0 {
 			return nil, contextengine.ErrNothingToUndo
 		}
-		base := v.State
-		for base.Base > 0 {
-			var err error
-			if base, err = l.cfg.Log.StateOfEpoch(ctx, v.Tenant, v.SID, base.Base); err != nil {
-				return nil, err
-			}
-			if epoch == nil || base.Epoch == *epoch {
-				break
-			}
-		}
-		if epoch != nil && base.Epoch != *epoch {
-			return nil, contextengine.ErrNothingToUndo
+		base, err := l.baseOf(ctx, v, epoch)
+		if err != nil {
+			return nil, err
 		}
 		return func(cur store.Session, state events.State, _ int64) (store.EpochStep, error) {
 			next := state
@@ -146,6 +138,30 @@ func (l *Lossless) UndoCompaction(ctx context.Context, s contextengine.Session, 
 			}, err
 		}, nil
 	})
+}
+
+// baseOf is the state from before a compaction that is still in force: it is
+// among those on which the present one stands, one on the other.
+func (l *Lossless) baseOf(ctx context.Context, v store.View, epoch *int64) (base events.State, err error) {
+	wanted := v.State.Base
+	if epoch != nil {
+		begun := v.State
+		if *epoch != begun.Epoch {
+			if begun, err = l.cfg.Log.StateOfEpoch(ctx, v.Tenant, v.SID, *epoch); err != nil {
+				return base, err
+			}
+		}
+		wanted = begun.Base
+		if begun.Epoch != *epoch || wanted == 0 {
+			return base, contextengine.ErrNothingToUndo
+		}
+	}
+	for base = v.State; base.Base > 0; {
+		if base, err = l.cfg.Log.StateOfEpoch(ctx, v.Tenant, v.SID, base.Base); err != nil || base.Epoch == wanted {
+			return base, err
+		}
+	}
+	return base, contextengine.ErrNothingToUndo
 }
 
 type stepper func(cur store.Session, state events.State, firstSeq int64) (store.EpochStep, error)

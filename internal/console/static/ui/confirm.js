@@ -9,9 +9,9 @@ export function Confirm({ title, children, action, danger, typed, run, close }) 
   const [text, setText] = useState('')
   const [state, set] = useState({ busy: false, error: null })
   useEffect(() => {
-    const before = document.activeElement
-    dialog.current.showModal()
-    return () => before.focus()
+    const shown = dialog.current
+    shown.showModal()
+    return () => shown.close() // which gives the focus back; taking it out of the page does not
   }, [])
 
   const go = async (event) => {
