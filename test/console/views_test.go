@@ -140,7 +140,7 @@ func TestTimeTravelByHand(t *testing.T) {
 	p.see("of 2,000 tokens", "Left out")
 	p.fill("input[type=number]", "914")
 	p.until("!location.hash.includes('seq=')", "to be at the head again")
-	p.see("now")
+	p.until("[...document.querySelectorAll('.wrow')].at(-1).dataset.seq === '914'", "for the newest message at the end")
 	// Its row opens with the keyboard's key too: it is a button.
 	p.click(".wrow .opener", "")
 	p.until("document.querySelector('.wrow .opener').ariaExpanded === 'true' && document.querySelector('.wrow .eventbody')", "for the message")
