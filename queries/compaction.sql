@@ -38,6 +38,14 @@ SELECT count(*) AS owed, coalesce(extract(epoch FROM now() - min(created_at)), 0
 FROM compaction_debt;
 
 -- name: RecordAttempt :exec
+-- The newest hundred of a session are kept.
+WITH old AS (
+    DELETE FROM compaction_attempts a
+    WHERE a.tenant_id = @tenant_id AND a.sid = @sid AND a.id <= (
+        SELECT o.id FROM compaction_attempts o WHERE o.tenant_id = @tenant_id AND o.sid = @sid
+        ORDER BY o.id DESC OFFSET 99 LIMIT 1
+    )
+)
 INSERT INTO compaction_attempts (tenant_id, sid, epoch, worker, outcome, error, started_at)
 SELECT s.tenant_id, s.sid, @epoch, @worker, @outcome, @error, @started_at
 FROM sessions s WHERE s.tenant_id = @tenant_id AND s.sid = @sid FOR KEY SHARE;

@@ -20,7 +20,7 @@ type StepError struct {
 }
 
 func (e *StepError) Error() string {
-	return fmt.Sprintf("summary %d of the plan, after %d attempts: %v", e.Step, e.Attempts, e.Err)
+	return fmt.Sprintf("summary %d of the plan, attempt %d: %v", e.Step, e.Attempts, e.Err)
 }
 
 func (e *StepError) Unwrap() error { return e.Err }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/store"
@@ -140,4 +141,30 @@ func TestDebtFollowsTheModelsThreshold(t *testing.T) {
 		}
 	}
 	wg.Wait()
+}
+
+// TestTheNewestAttemptsAreKept: what fails every few minutes for months fills no
+// table.
+func TestTheNewestAttemptsAreKept(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	a := mustAppend(t, s, item("s", msg("{}", 1)))
+	other := mustAppend(t, s, item("other", msg("{}", 1)))
+	for i := range 103 {
+		if err := s.RecordAttempt(t.Context(), store.Attempt{Tenant: tenant, SID: a.SID, Epoch: int64(i), Outcome: "failed", StartedAt: time.Unix(0, 0)}); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			if err := s.RecordAttempt(t.Context(), store.Attempt{Tenant: tenant, SID: other.SID, Outcome: "failed", StartedAt: time.Unix(0, 0)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	kept, err := s.Attempts(t.Context(), tenant, a.SID, 1000)
+	if err != nil || len(kept) != 100 || kept[0].Epoch != 102 || kept[99].Epoch != 3 {
+		t.Errorf("%d attempts, %v", len(kept), err)
+	}
+	if kept, err := s.Attempts(t.Context(), tenant, other.SID, 1000); err != nil || len(kept) != 1 {
+		t.Errorf("of the other session %d attempts, %v", len(kept), err)
+	}
 }

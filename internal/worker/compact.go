@@ -22,6 +22,7 @@ const (
 	outcomeFailed    = "failed"
 	outcomeDead      = "dead letter"
 	outcomeRedone    = "written anew"
+	outcomeNotRedone = "not written anew"
 )
 
 // handle does a job. The job only names a session; what is to be done is read

@@ -45,6 +45,7 @@ func (w *Worker) redoSession(ctx context.Context, d store.Redo) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
+		w.record(ctx, s, started, outcomeNotRedone, err)
 		return w.cfg.Debts.PostponeRedo(ctx, d.Tenant, d.SID, w.redoPause(d.Attempts, err), err.Error())
 	case !redone:
 		return w.cfg.Debts.PayRedo(ctx, d.Tenant, d.SID)

@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -84,6 +85,9 @@ func TestARuleWritesAfterTheTriesAndTheWorkerHasAModelRedoIt(t *testing.T) {
 		t.Fatalf("%d owed, %v", owed, err)
 	}
 	by := n.epoch(t, "k")
+	if _, why := n.awaitAttempt(t, "k", "not written anew"); !strings.Contains(why.Err, "no summarizer gave a summary") {
+		t.Errorf("why the summaries stay: %+v", why)
+	}
 	up.Store(true)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -112,6 +112,14 @@ func (n *node) awaitPaid(t *testing.T) {
 // and answers with all records, newest first.
 func (n *node) attempts(t *testing.T, key string) []store.Attempt {
 	t.Helper()
+	tries, _ := n.awaitAttempt(t, key, "compacted")
+	return tries
+}
+
+// awaitAttempt waits for the record of an outcome, and answers with it and all
+// records, newest first.
+func (n *node) awaitAttempt(t *testing.T, key, outcome string) ([]store.Attempt, store.Attempt) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	s, err := n.store.Session(ctx, "t", key)
@@ -126,8 +134,8 @@ func (n *node) attempts(t *testing.T, key string) []store.Attempt {
 			t.Fatal(err)
 		}
 		for _, a := range tries {
-			if a.Outcome == "compacted" {
-				return tries
+			if a.Outcome == outcome {
+				return tries, a
 			}
 		}
 		<-tick.C

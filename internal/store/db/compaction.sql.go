@@ -422,6 +422,13 @@ func (q *Queries) RecordAnswers(ctx context.Context, arg RecordAnswersParams) er
 }
 
 const recordAttempt = `-- name: RecordAttempt :exec
+WITH old AS (
+    DELETE FROM compaction_attempts a
+    WHERE a.tenant_id = $6 AND a.sid = $7 AND a.id <= (
+        SELECT o.id FROM compaction_attempts o WHERE o.tenant_id = $6 AND o.sid = $7
+        ORDER BY o.id DESC OFFSET 99 LIMIT 1
+    )
+)
 INSERT INTO compaction_attempts (tenant_id, sid, epoch, worker, outcome, error, started_at)
 SELECT s.tenant_id, s.sid, $1, $2, $3, $4, $5
 FROM sessions s WHERE s.tenant_id = $6 AND s.sid = $7 FOR KEY SHARE
@@ -437,8 +444,15 @@ type RecordAttemptParams struct {
 	SID       uuid.UUID
 }
 
-// RecordAttempt
+// The newest hundred of a session are kept.
 //
+//	WITH old AS (
+//	    DELETE FROM compaction_attempts a
+//	    WHERE a.tenant_id = $6 AND a.sid = $7 AND a.id <= (
+//	        SELECT o.id FROM compaction_attempts o WHERE o.tenant_id = $6 AND o.sid = $7
+//	        ORDER BY o.id DESC OFFSET 99 LIMIT 1
+//	    )
+//	)
 //	INSERT INTO compaction_attempts (tenant_id, sid, epoch, worker, outcome, error, started_at)
 //	SELECT s.tenant_id, s.sid, $1, $2, $3, $4, $5
 //	FROM sessions s WHERE s.tenant_id = $6 AND s.sid = $7 FOR KEY SHARE
