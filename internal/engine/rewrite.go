@@ -98,10 +98,10 @@ func (l *Lossless) rewrite(ctx context.Context, s contextengine.Session) (contex
 	if err != nil || len(stubs) == 0 {
 		return none, err
 	}
-	stepped, err := l.cfg.Log.StepEpoch(ctx, v.Tenant, v.Key, v.Epoch,
-		func(cur store.Session, state events.State, firstSeq int64) (store.EpochStep, error) {
-			return supersede(stubs, cur, state, firstSeq)
-		})
+	stepped, err := l.cfg.Log.StepEpoch(ctx, v.Tenant, v.Key, v.Epoch, sameLife(v,
+		func(cur store.Session, state events.State, first int64) (store.EpochStep, error) {
+			return supersede(stubs, cur, state, first)
+		}))
 	if isEpochConflict(err) {
 		return contextengine.MaintainResult{Reason: "the session went into another epoch"}, nil
 	}
@@ -180,8 +180,9 @@ func (l *Lossless) stubs(ctx context.Context, v store.View, old []window.Entry) 
 	return out, freed, nil
 }
 
-// supersede is one step of the epoch for all of them.
-func supersede(stubs []stub, cur store.Session, state events.State, firstSeq int64) (store.EpochStep, error) {
+// supersede is one step of the epoch for all of them; first is the place of its
+// first event.
+func supersede(stubs []stub, cur store.Session, state events.State, first int64) (store.EpochStep, error) {
 	step := store.EpochStep{LeafSeq: cur.LeafSeq, LeafOffset: cur.LeafOffset, HoldOffset: cur.HoldOffset}
 	next := state
 	next.Cause = events.CauseRewrite
@@ -193,7 +194,7 @@ func supersede(stubs []stub, cur store.Session, state events.State, firstSeq int
 		}
 		step.Events = append(step.Events, store.NewEvent{Type: events.MessageSuperseded, Body: body})
 		added = append(added, events.Superseded{
-			Seq: s.place, By: state.Line.Place(firstSeq + int64(i)), Tokens: s.tokens, Saved: s.saved,
+			Seq: s.place, By: first + int64(i), Tokens: s.tokens, Saved: s.saved,
 		})
 	}
 	next.Superseded = events.ShownShorter(next.Path, next.Live, state.Superseded, added)

@@ -168,3 +168,30 @@ func TestUnreadResultsAndTheTailAreNotRewritten(t *testing.T) {
 		t.Errorf("off: %+v", res)
 	}
 }
+
+// TestAForkShowsWhatItRewrote: the shorter forms are in its own log, behind all
+// that it inherited.
+func TestAForkShowsWhatItRewrote(t *testing.T) {
+	t.Parallel()
+	const budget = 8000
+	b := setup(t, rewriting)
+	b.ingest("p", told(3)...)
+	b.fork("p", "s")
+	b.ingest("s", told(10)...)
+	if _, err := b.AfterTurn(t.Context(), contextengine.AfterTurnParams{Session: on("s"), TokenBudget: new(budget)}); err != nil {
+		t.Fatal(err)
+	}
+	before := b.window("s", budget)
+	res := b.maintain("s", contextengine.MaintainAfterTurn)
+	if !res.Changed {
+		t.Fatalf("%+v", res)
+	}
+	after := b.window("s", budget)
+	if len(marked(after)) != res.RewrittenEntries || after.EstimatedTokens >= before.EstimatedTokens {
+		t.Errorf("%d of %d are shown shorter, %d → %d tokens", len(marked(after)), res.RewrittenEntries, before.EstimatedTokens, after.EstimatedTokens)
+	}
+	if res := b.compact("s", 4000); !res.Compacted {
+		t.Errorf("%+v", res)
+	}
+	pairs(t, b.window("s", budget))
+}
