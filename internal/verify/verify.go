@@ -106,6 +106,8 @@ type checker struct {
 	states []store.RecordedState
 	// summaries are the bodies of summary events, without their texts, by seq.
 	summaries map[int64]events.LiveSummary
+	// shorter has the message of each event with a shorter form, both by place.
+	shorter map[int64]int64
 	line      events.Line
 	// newest is the last event; behind is the last message where no step came
 	// after it.
@@ -130,7 +132,7 @@ func (c *checker) session(ctx context.Context, v *store.Snapshot) error {
 		return err
 	}
 	c.checkStates()
-	c.summaries = make(map[int64]events.LiveSummary)
+	c.summaries, c.shorter = make(map[int64]events.LiveSummary), make(map[int64]int64)
 	for {
 		page, err := v.Log(ctx, c.newest.Seq, eventPage, pageBytes)
 		if err != nil {
@@ -217,6 +219,8 @@ func (c *checker) event(e *store.Logged) {
 		c.message(e)
 	case e.Type == events.SummaryCreated:
 		c.summary(e)
+	case e.Type == events.MessageSuperseded:
+		c.superseded(e)
 	}
 	if st, steps := c.stepAt(e.Seq); steps {
 		c.behind = events.Event{}
@@ -242,6 +246,16 @@ func (c *checker) summary(e *store.Logged) {
 	}
 }
 
+// superseded keeps what states repeat of a shorter form.
+func (c *checker) superseded(e *store.Logged) {
+	var b events.MessageSupersededBody
+	if err := json.Unmarshal(e.Body, &b); err != nil {
+		c.differf("log", "message.superseded %d: %v", e.Seq, err)
+		return
+	}
+	c.shorter[c.line.Place(e.Seq)] = b.Seq
+}
+
 // rotated compares a state with the event that began it and the summaries that
 // it names.
 func (c *checker) rotated(e *store.Logged, st store.RecordedState) {
@@ -260,6 +274,11 @@ func (c *checker) rotated(e *store.Logged, st store.RecordedState) {
 		}
 		if !own && l.Seq > c.line.Base() {
 			c.differf("state", "as of seq %d: there is no summary at %d", st.AsOf, l.Seq)
+		}
+	}
+	for _, x := range st.Superseded {
+		if of := c.shorter[x.By]; of != x.Seq && x.By > c.line.Base() {
+			c.differf("state", "as of seq %d: there is no shorter form of the message at %d at %d", st.AsOf, x.Seq, x.By)
 		}
 	}
 	// An ancestor's erasure takes summaries out of recorded states.
