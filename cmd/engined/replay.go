@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -226,6 +228,11 @@ func (c *cli) runReplays(ctx context.Context, cfg config.Config, steps []replay.
 		return err
 	}
 	cfg.Data, cfg.DatabaseURL = filepath.Join(dir, "data"), ""
+	// Turns ask for a compaction from the lowest threshold on; a policy with a higher
+	// one then finds nothing to do.
+	cfg.CompactionThreshold = slices.MinFunc(all, func(a, b *replayPolicy) int {
+		return cmp.Compare(a.Policy.Threshold, b.Policy.Threshold)
+	}).Policy.Threshold
 	a := NewApp(cfg, Roles{Private: true, Fast: true}, c.logger(cfg))
 	if err := a.Start(ctx); err != nil {
 		return err

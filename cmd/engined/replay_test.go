@@ -67,6 +67,22 @@ func TestLookingAtWhatWindowsCost(t *testing.T) {
 			t.Errorf("the replay does not say %q:\n%s", want, replayed.out)
 		}
 	}
+	var sides struct {
+		Policies []struct {
+			Name   string
+			Result struct{ MaxTokens, Compactions int }
+		}
+	}
+	if err := json.Unmarshal([]byte(engined(t, "replay", "s", "--json", "--url", dev.url, "--budget", "3000", "--policy", "now", "--policy", "half:threshold=0.5",
+		"--policy", "full:threshold=1").ok(t).out), &sides); err != nil {
+		t.Fatal(err)
+	}
+	for i, most := range []int{2550, 1500, 3000} {
+		// A turn of it takes about 160 tokens; the debt is paid behind the one that owes it.
+		if got := sides.Policies[i].Result; got.Compactions == 0 || got.MaxTokens > most+200 || got.MaxTokens < most-400 {
+			t.Errorf("policy %s: %+v, want windows of up to %d tokens", sides.Policies[i].Name, got, most)
+		}
+	}
 	if got := engined(t, "events", "s", "--url", dev.url, "--json").ok(t); strings.Contains(got.out, "summary.created") {
 		t.Error("a replay wrote into the session")
 	}

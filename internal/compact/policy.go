@@ -95,14 +95,15 @@ func (p Policy) At(threshold, soft float64) Policy {
 }
 
 // Fitted is the policy with target and tail that its threshold leaves room for:
-// one that is at or above the threshold becomes what it is of the default
-// threshold. Whoever lowers the threshold alone need not know of the others.
+// a target at or above the threshold, or the default one below a lower threshold
+// than the default, becomes what it is of the default threshold. Whoever lowers the
+// threshold alone need not know of the others, and compactions stay as far apart.
 func (p Policy) Fitted() Policy {
 	p = p.WithDefaults()
-	if p.TargetShare < p.Threshold {
+	d := DefaultPolicy()
+	if p.TargetShare < p.Threshold && (p.TargetShare != d.TargetShare || p.Threshold >= d.Threshold) {
 		return p
 	}
-	d := DefaultPolicy()
 	p.TargetShare = d.TargetShare / d.Threshold * p.Threshold
 	p.TailShare = min(p.TailShare, d.TailShare/d.Threshold*p.Threshold)
 	return p

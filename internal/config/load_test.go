@@ -165,7 +165,6 @@ func TestWhatIsWrongIsSaidWithItsPlace(t *testing.T) {
 		"duration":          {"request-timeout: 30", nil, `"30" is not a duration such as 30s`},
 		"size":              {"max-message-bytes: huge", nil, `"huge" is not a size`},
 		"share":             {"compaction-target: 1.5", nil, "1.5 is not a share"},
-		"shares together":   {"compaction-target: 0.9", nil, "not below compaction-threshold"},
 		"tail":              {"compaction-tail: 0.6", nil, "leaves no room for summaries"},
 		"listen":            {"listen: here", nil, `"here" is not host:port`},
 		"url":               {"url: localhost:7420", nil, "not an http or https URL"},

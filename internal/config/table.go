@@ -338,7 +338,7 @@ func Options() []Option {
 		},
 		{
 			Name: "compaction-target", Default: "0.6", Scope: Node | Working | Replaying,
-			Usage: "part of the budget that a compaction aims for; one that is not below compaction-threshold is lowered with it",
+			Usage: "part of the budget that a compaction aims for; the default, and one that is not below compaction-threshold, is lowered with it",
 			bind:  func(c *Config) Value { return share(&c.CompactionTarget) },
 		},
 		{

@@ -21,9 +21,8 @@ func (c Config) validate() error {
 	add(err == nil, "listen: %q is not host:port", c.Listen)
 	_, _, err = net.SplitHostPort(c.HealthListen)
 	add(c.HealthListen == "" || err == nil, "health-listen: %q is not host:port", c.HealthListen)
-	add(c.CompactionTarget < c.CompactionThreshold,
-		"compaction-target: %g is not below compaction-threshold %g", c.CompactionTarget, c.CompactionThreshold)
-	add(c.CompactionTail <= 0.9*c.CompactionTarget,
+	// A target that is not below the threshold is lowered with it, and the tail too.
+	add(c.CompactionTarget >= c.CompactionThreshold || c.CompactionTail <= 0.9*c.CompactionTarget,
 		"compaction-tail: %g leaves no room for summaries within compaction-target %g; at most 9 tenths of it", c.CompactionTail, c.CompactionTarget)
 	add(c.MaxMessageBytes <= c.MaxBatchBytes, "max-message-bytes: larger than max-batch-bytes")
 	add((c.TLSCert == "") == (c.TLSKey == ""), "tls-cert and tls-key: one needs the other")
