@@ -108,7 +108,7 @@ type checker struct {
 	summaries map[int64]events.LiveSummary
 	// shorter has the message of each event with a shorter form, both by place.
 	shorter map[int64]int64
-	line      events.Line
+	line    events.Line
 	// newest is the last event; behind is the last message where no step came
 	// after it.
 	newest store.Logged
