@@ -75,6 +75,7 @@ func (f *fold) superseded(e *store.Logged) {
 				x.Saved = int(f.tree[own].tokens) - n
 			}
 			f.short = append(f.short, x)
+			f.shorter[x.By] = x.Seq
 		}
 	}
 	if err != nil {

@@ -46,6 +46,8 @@ type fold struct {
 	start events.State
 	known map[int64]events.LiveSummary
 	short []events.Superseded // since the last step
+	// shorter has the message of each event with a shorter form, both by place.
+	shorter map[int64]int64
 	// leaf is the newest message of the path; leafSure is false after a step
 	// whose path a transcript tells, until the next message.
 	leaf, leafOffset int64
@@ -88,7 +90,7 @@ func (f *fold) changes() bool { return f.derivable > 0 }
 func (r *runner) fold(ctx context.Context, v *store.Snapshot) (*fold, error) {
 	f := &fold{
 		what: r.opts.What, cur: events.FirstState(), sure: true, leafSure: true,
-		known: make(map[int64]events.LiveSummary), recount: make(map[int64]int64), moved: make(map[int64]bool), tree: make([]node, 1),
+		known: make(map[int64]events.LiveSummary), shorter: make(map[int64]int64), recount: make(map[int64]int64), moved: make(map[int64]bool), tree: make([]node, 1),
 	}
 	var err error
 	if f.row, err = v.Session(ctx); err != nil {

@@ -85,6 +85,11 @@ func (f *fold) disagrees(e *store.Logged, st store.RecordedState, epoch int64) s
 			return fmt.Sprintf("the summary at %d is not as its event says", l.Seq)
 		}
 	}
+	for _, x := range st.Superseded {
+		if x.By > base && f.shorter[x.By] != x.Seq {
+			return fmt.Sprintf("there is no shorter form of the message at %d at %d", x.Seq, x.By)
+		}
+	}
 	if e.Type != events.EpochRotated {
 		return ""
 	}

@@ -33,7 +33,7 @@ func Open(t *testing.T, url string) (*store.Store, *engine.Lossless) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	e := engine.NewLossless(engine.Config{Log: s})
+	e := engine.NewLossless(engine.Config{Log: s, Rewriting: engine.Rewriting{On: true, Over: 100, KeepAssistants: 2, GainShare: 0.01}})
 	t.Cleanup(func() { _ = e.Dispose(context.Background()) })
 	return s, e
 }
@@ -109,9 +109,18 @@ func Life(t *testing.T, e *engine.Lossless, key string) {
 	write()
 	compact()
 	write()
+	res, err := e.Maintain(ctx, contextengine.MaintainParams{Session: s, Reason: contextengine.MaintainAfterTurn})
+	try("maintain", err)
+	if !res.Changed {
+		t.Fatalf("nothing was rewritten: %s", res.Reason)
+	}
+	write()
 }
 
-const mine = ` tenant_id = 't' AND sid = (SELECT sid FROM sessions WHERE session_key = 'k')`
+const (
+	mine  = ` tenant_id = 't' AND sid = (SELECT sid FROM sessions WHERE session_key = 'k')`
+	forks = ` tenant_id = 't' AND sid = (SELECT sid FROM sessions WHERE session_key = 'k fork')`
+)
 
 // Corruption is a change to what is stored of the session "k" that Life made, or
 // of its fork.
@@ -138,6 +147,7 @@ func Corruptions() []Corruption {
 		{"a lost state", "state", `DELETE FROM session_states WHERE as_of = (SELECT min(as_of) FROM session_states WHERE` + mine + `) AND` + mine, true},
 		{"an unreadable state", "state", `UPDATE session_states SET state = '{' WHERE as_of = (SELECT max(as_of) FROM session_states WHERE` + mine + `) AND` + mine, true},
 		{"a state's summaries", "state", `UPDATE session_states SET state = convert_to(jsonb_set(convert_from(state, 'UTF8')::jsonb, '{live,0,tokens}', '1')::text, 'UTF8') WHERE as_of = (SELECT max(as_of) FROM session_states WHERE` + mine + `) AND` + mine, true},
+		{"a state's shorter forms", "state", `UPDATE session_states SET state = convert_to(jsonb_set(convert_from(state, 'UTF8')::jsonb, '{superseded,0,by}', '99999')::text, 'UTF8') WHERE as_of = (SELECT max(as_of) FROM session_states WHERE` + forks + `) AND` + forks, true},
 		{"a lost event", "log", `DELETE FROM events WHERE seq = 3 AND` + mine, false},
 		{"an event's epoch", "log", `UPDATE events SET epoch = epoch + 1 WHERE seq = 3 AND` + mine, true},
 		{"a message's bytes", "body", `UPDATE events SET body = '{"role":"user","content":"other"}' WHERE seq = 1 AND` + mine, false},
