@@ -156,9 +156,17 @@ func checkEncryption(ctx context.Context, cfg config.Config, s *store.Store) che
 		return ch
 	}
 	defer end()
-	if _, err := v.Check(ctx); err != nil {
+	uses, err := v.Check(ctx)
+	if err != nil {
 		ch.Detail, ch.Fix = err.Error(), "put the missing master key into encryption-key-file, behind the first line"
 		return ch
+	}
+	for _, u := range uses {
+		if u.Closed {
+			ch.Detail = fmt.Sprintf("%s under the master key %s, and none opens: damaged, or it is another master key", plural(u.Keys, "session key"), u.Master)
+			ch.Fix = "correct the master key if it is another one; else run encryption rotate, which names their sessions, and erase those"
+			return ch
+		}
 	}
 	if err := keysElsewhere(ctx, v, s); err != nil {
 		ch.Detail, ch.Fix = err.Error(), "give doctor and every node and worker the same encryption-keys-dsn, or put back the newest backup of the session keys"

@@ -150,6 +150,9 @@ func TestRotatingTheMasterKey(t *testing.T) {
 	if got := status(back).ok(t).out; got != "newer: 1 session key (none opens)\nolder: 2 session keys (wraps new ones)\n" {
 		t.Errorf("%q", got)
 	}
+	if got := engined(t, "doctor", "--database-url", db, "--encryption-key-file", back); !strings.Contains(got.out, "1 session key under the master key newer, and none opens") {
+		t.Errorf("doctor: %+v", got)
+	}
 	n = serve(t, node("--encryption-key-file", back)...)
 	cl = clientOf(t, n.url, "")
 	for key, want := range map[string]string{"one": "", "two": "503", "three": ""} {
