@@ -67,6 +67,7 @@ func (c *cli) audit() *cobra.Command {
 		if *asJSON {
 			return out.end(after)
 		}
+		c.sayMore(after != "", seen)
 		return nil
 	})
 }

@@ -56,6 +56,7 @@ func (c *cli) events() *cobra.Command {
 			}
 			return out.end(next)
 		}
+		c.sayMore(at != 0, seen)
 		return nil
 	})
 }

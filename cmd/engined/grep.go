@@ -103,8 +103,8 @@ func (c *cli) search(ctx context.Context, cl *client.Client, q string, filters u
 		if err := out.end(after); err != nil {
 			return err
 		}
-	} else if after != "" {
-		fmt.Fprintf(c.err, "engined: there are more; --limit %d shows more, --limit 0 all\n", 2*seen)
+	} else {
+		c.sayMore(after != "", seen)
 	}
 	if !current {
 		fmt.Fprintln(c.err, "engined: the newest messages are not indexed yet")

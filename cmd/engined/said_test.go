@@ -124,3 +124,22 @@ func TestSummarizersInWordsOfPeople(t *testing.T) {
 		t.Errorf("a former one is wrong with the node:\n%s", got.out)
 	}
 }
+
+// TestACutListingSaysSo, also where nobody asked for a limit, as with audit.
+func TestACutListingSaysSo(t *testing.T) {
+	t.Parallel()
+	url := nodeThatSays(t, map[string]string{
+		"/v1/sessions":          `{"sessions":[{"sessionKey":"a"},{"sessionKey":"b"}],"next":"b"}`,
+		"/v1/sessions/s/events": `{"events":[{"seq":1},{"seq":2}],"next":"2"}`,
+		"/v1/audit":             `{"audit":[{"id":2},{"id":1}],"next":"1"}`,
+		"/v1/search":            `{"hits":[{"seq":1},{"seq":2}],"next":"x","index":{"current":true}}`,
+	})
+	for _, line := range []string{"sessions", "events s", "audit", "grep x"} {
+		for limit, says := range map[string]bool{"--limit=2": true, "--limit=2 --json": false} {
+			got := engined(t, append(strings.Fields(line+" "+limit), "--url", url)...).ok(t)
+			if strings.Contains(got.err, "there are more; --limit 4 shows more") != says {
+				t.Errorf("engined %s %s: %q", line, limit, got.err)
+			}
+		}
+	}
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -59,8 +60,16 @@ func (c *cli) sessions() *cobra.Command {
 		if *asJSON {
 			return out.end(after)
 		}
+		c.sayMore(after != "", seen)
 		return nil
 	})
+}
+
+// sayMore says that a listing was cut, so that nobody takes it for the whole.
+func (c *cli) sayMore(more bool, seen int) {
+	if more {
+		fmt.Fprintf(c.err, "engined: there are more; --limit %d shows more, --limit 0 all\n", 2*seen)
+	}
 }
 
 // jsonFlag declares --json.
