@@ -62,14 +62,11 @@ type demo struct {
 
 // run starts what is needed, goes through the steps and cleans up.
 func (d *demo) run(ctx context.Context, cfg config.Config, remote bool, keep string) (err error) {
-	if d.dir, err = os.MkdirTemp("", "engined-demo-"); err != nil {
+	var remove func() error
+	if d.dir, remove, err = scratch(os.TempDir(), "engined-demo-"); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(d.dir)) }()
-	// Postgres may run as another user, who has to get in.
-	if err := os.Chmod(d.dir, 0o755); err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, remove()) }()
 	if remote {
 		d.key += fmt.Sprintf(":%d", d.c.now().UnixMilli())
 		fmt.Fprintf(d.c.out, "\n1. The node at %s\n", cfg.URL)

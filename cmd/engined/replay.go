@@ -218,15 +218,11 @@ func targetOf(e client.Event, name string, into *int64) error {
 
 // runReplays starts a private Postgres and runs policy after policy on it.
 func (c *cli) runReplays(ctx context.Context, cfg config.Config, steps []replay.Step, model string, all []*replayPolicy) (err error) {
-	dir, err := os.MkdirTemp("", "engined-replay-")
+	dir, remove, err := scratch(os.TempDir(), "engined-replay-")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	// Postgres may run as another user, who has to get in.
-	if err := os.Chmod(dir, 0o755); err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, remove()) }()
 	cfg.Data, cfg.DatabaseURL = filepath.Join(dir, "data"), ""
 	// Turns ask for a compaction from the lowest threshold on; a policy with a higher
 	// one then finds nothing to do.
