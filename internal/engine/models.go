@@ -87,9 +87,6 @@ func (m Models) matching(model string) iter.Seq[ModelWindow] {
 	}
 }
 
-// modelTurns is how many turns' ends are looked at for the model of a session.
-const modelTurns = 8
-
 // lastModel is the model that the newest turns named, "" where none of them did.
 func (c Config) lastModel(ctx context.Context, v store.View) (string, error) {
 	var model string
@@ -97,7 +94,7 @@ func (c Config) lastModel(ctx context.Context, v store.View) (string, error) {
 	err := lineOf(c.Log, v).turnEnds(ctx, v.State.Line.Place(v.Head), func(b events.TurnCompletedBody) bool {
 		model = b.Model
 		turns++
-		return model != "" || turns == modelTurns
+		return model != "" || turns == events.ModelTurns
 	})
 	return model, err
 }

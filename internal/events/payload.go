@@ -35,6 +35,10 @@ type TurnCompletedBody struct {
 	IsHeartbeat     bool `json:"isHeartbeat,omitempty"`
 }
 
+// ModelTurns is how many turns' ends are looked at for a session's model: behind
+// as many that name none it has none.
+const ModelTurns = 8
+
 // HostSessionBody says that a host session id now speaks for the session.
 type HostSessionBody struct {
 	Gateway       string `json:"gateway,omitempty"`

@@ -171,10 +171,6 @@ func (f *fold) event(e *store.Logged) {
 	f.newest = e.Seq
 }
 
-// mostUnnamed is after how many turns that name no model the last one that was
-// named is forgotten: as the engine does.
-const mostUnnamed = 8
-
 // named keeps the model that the newest turns named.
 func (f *fold) named(e *store.Logged) {
 	var b events.TurnCompletedBody
@@ -184,7 +180,7 @@ func (f *fold) named(e *store.Logged) {
 	if f.unnamed++; b.Model != "" {
 		f.model, f.unnamed = b.Model, 0
 	}
-	if f.unnamed >= mostUnnamed {
+	if f.unnamed >= events.ModelTurns {
 		f.model = ""
 	}
 }

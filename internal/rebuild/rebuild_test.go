@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/engined/engined/contextengine"
+	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/rebuild"
 	"github.com/engined/engined/internal/store"
@@ -158,10 +160,11 @@ func TestStatesAreDerivedAsTheyWereMade(t *testing.T) {
 	url := testdb.New(t)
 	s, e := verifytest.Open(t, url)
 	verifytest.Life(t, e, "k")
+	leaveAndComeBack(t, e, "behind a reset")
 	conn := connect(t, url)
 	want := states(t, conn)
-	if len(want["k"]) < 8 || len(want["k fork"]) < 2 {
-		t.Fatalf("%d and %d states", len(want["k"]), len(want["k fork"]))
+	if len(want["k"]) < 8 || len(want["k fork"]) < 2 || len(want["behind a reset"]) != 3 {
+		t.Fatalf("%d, %d and %d states", len(want["k"]), len(want["k fork"]), len(want["behind a reset"]))
 	}
 	// All but what a fork begins with, which its parent tells.
 	if _, err := conn.Exec(t.Context(), `DELETE FROM session_states WHERE as_of > 1`); err != nil {
@@ -179,5 +182,32 @@ func TestStatesAreDerivedAsTheyWereMade(t *testing.T) {
 	}
 	if found := differences(t, s); len(found) > 0 {
 		t.Errorf("%+v", found)
+	}
+}
+
+// leaveAndComeBack switches to a branch that began behind a reset, so that what
+// the reset hid stays hidden.
+func leaveAndComeBack(t *testing.T, e *engine.Lossless, key string) {
+	t.Helper()
+	s := verifytest.On(key)
+	write := func() int64 {
+		t.Helper()
+		res, err := e.IngestBatch(t.Context(), contextengine.IngestBatchParams{Session: s, Messages: verifytest.Turns(4)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Head
+	}
+	write()
+	keep := int64(9)
+	if _, err := e.Reset(t.Context(), s, &keep, "some of it"); err != nil {
+		t.Fatal(err)
+	}
+	left := write()
+	for _, to := range []int64{left - 8, left} {
+		if _, err := e.Rewind(t.Context(), s, to); err != nil {
+			t.Fatal(err)
+		}
+		write()
 	}
 }

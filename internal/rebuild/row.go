@@ -3,6 +3,7 @@ package rebuild
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/message"
@@ -123,12 +124,10 @@ func (f *fold) checkKeys(ctx context.Context, v *store.Snapshot) error {
 
 // write stores what differs.
 func (f *fold) write(ctx context.Context, w *store.Repair) error {
-	for list := f.events; len(list) > 0; {
-		n := min(len(list), writePage)
-		if err := w.RewriteFacts(ctx, list[:n]); err != nil {
+	for page := range slices.Chunk(f.events, writePage) {
+		if err := w.RewriteFacts(ctx, page); err != nil {
 			return err
 		}
-		list = list[n:]
 	}
 	for _, asOf := range f.drop {
 		if err := w.DropState(ctx, asOf); err != nil {
