@@ -162,3 +162,44 @@ func TestASearchLeadsIntoTheLog(t *testing.T) {
 	p.until(`(() => { const r = document.querySelector('.event.marked').getBoundingClientRect(); return r.top < innerHeight && r.bottom > 0 })()`, "for it to be in view")
 	p.until("document.querySelector('.event.marked').innerText.includes('getEditorTheme')", "for it to be open")
 }
+
+// TestAForkNamesWhatItInherited: seqs of its own and its parent's are told apart,
+// and every link leads to the log that has the event.
+func TestAForkNamesWhatItInherited(t *testing.T) {
+	t.Parallel()
+	const parent, child = "own:parent", "own:child"
+	if err := theNode.engined("import", "--session", parent, "../transcripts/testdata/pi/large-session-start.jsonl"); err != nil {
+		t.Fatal(err)
+	}
+	theNode.call(t, sessionPath(parent)+"/fork", `{"newSessionKey":`+js(child)+`}`)
+	long := strings.Repeat("some more words of the child ", 3000)
+	for range 4 {
+		theNode.call(t, sessionPath(child)+"/ingest-batch", `{"messages":[{"role":"user","content":`+js(long)+`},{"role":"assistant","content":"yes"}]}`)
+	}
+	theNode.call(t, sessionPath(child)+"/compact", `{"force":true,"tokenBudget":40000}`)
+	p := newTab(t, theNode.base)
+	p.open(hashOf(child, "compare", ""))
+	p.see("now in summary", "stands for inherited")
+	p.click(".event.op-came .seq", "")
+	p.until("document.querySelector('.branch.marked')", "for the summary in the tree")
+	for range 3 { // down to the messages
+		p.until("[...document.querySelectorAll('.branchbody > button')].length", "for a branch")
+		if eval[bool](p, "Boolean(document.querySelector('.coveredrow'))") {
+			break
+		}
+		eval[bool](p, "[...document.querySelectorAll('.branchbody > button[aria-expanded=false]')].at(-1)?.click() === undefined")
+		p.until("document.querySelector('.coveredrow') || document.querySelectorAll('.branch .branch').length", "for what is below")
+		eval[bool](p, "[...document.querySelectorAll('.branch .branch .opener[aria-expanded=false]')].slice(0, 1).forEach((b) => b.click()) === undefined")
+	}
+	p.until("document.querySelector('.coveredrow .seq')", "for a message")
+	href := eval[string](p, "document.querySelector('.coveredrow .seq').getAttribute('href')")
+	words := eval[string](p, "document.querySelector('.coveredrow .said').innerText.replace(/\\s+/g, ' ').trim().slice(0, 20)")
+	if !strings.Contains(href, url.QueryEscape(parent)) {
+		t.Errorf("the first message is the parent's, and its link is %s", href)
+	}
+	p.open(href)
+	p.until("document.querySelector('.event.marked')?.innerText.replace(/\\s+/g, ' ').includes("+js(words)+")", "for the same message in the log")
+	p.open(hashOf(child, "compaction", ""))
+	p.see("Epochs")
+	p.sound()
+}

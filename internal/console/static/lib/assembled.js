@@ -1,14 +1,19 @@
 // What a window is made of, from the answer of assemble with `explain`.
 
-// With `covers` (what each summary stands for) summaries say so.
-export function read(answer, fallbackBudget, covers) {
+// With `covers` (what each summary stands for, by its place) summaries say so;
+// `before` is how many places stand before the session's own seqs.
+export function read(answer, fallbackBudget, covers, before = 0) {
   const shown = answer.explanation.filter((e) => e.shown && e.kind !== 'passage')
   const named = shown.length === answer.messages.length
   const rows = answer.messages.map((message, i) => ({
     message, seq: named ? shown[i].seq : 0, sessionKey: named ? shown[i].sessionKey : undefined, kind: named ? shown[i].kind : 'message',
     tokens: named ? shown[i].tokens : 0, reason: named ? shown[i].reason : '',
   }))
-  for (const row of rows) if (row.kind === 'summary') row.covers = covers?.get(row.seq)
+  for (const row of rows) {
+    if (row.sessionKey) continue // an ancestor's: its places are not known here
+    row.place = row.seq + before
+    if (row.kind === 'summary') row.covers = covers?.get(row.place)
+  }
   const sum = (list) => list.reduce((n, e) => n + e.tokens, 0)
   const summaries = sum(rows.filter((r) => r.kind === 'summary'))
   const messages = sum(rows) - summaries
@@ -34,7 +39,7 @@ export function compare({ rows: a }, { rows: b, leftOut }) {
   const summaries = b.filter((row) => row.covers)
   // fate is why what A showed is not in B.
   const fate = (row) => reasons.get(name(row)) ??
-    (row.sessionKey ? undefined : summaries.filter((s) => s.covers.some((r) => r.from <= row.seq && row.seq <= r.to)).map((s) => `now in summary ${s.seq}`)[0]) ?? ''
+    summaries.filter((s) => s.covers.some((r) => r.from <= row.place && row.place <= r.to)).map((s) => `now in summary ${s.seq}`)[0] ?? ''
   const name = (row) => `${row.seq} ${row.sessionKey ?? ''}` // what was inherited has its ancestor's seqs
   const at = new Map(a.map((row, i) => [name(row), i]))
   const lines = []

@@ -57,3 +57,18 @@ export async function steps(sessionKey, head, signal) {
   }
   return { steps: [...byEpoch.values()].sort((a, b) => b.epoch - a.epoch), all: first <= 1 }
 }
+
+// inForce is the compaction that an undo would undo: the newest one whose
+// summaries stand, looked up through undos that brought it back. Null where
+// there is none.
+export function inForce(list) {
+  const byEpoch = new Map(list.map((s) => [s.epoch, s]))
+  for (let epoch = list[0]?.epoch; byEpoch.has(epoch); ) {
+    const s = byEpoch.get(epoch)
+    if (s.cause === 'compaction') return s
+    if (s.cause === 'undo') epoch = s.base
+    else if (s.cause === 'rewrite') epoch--
+    else return null
+  }
+  return null
+}

@@ -1,7 +1,8 @@
 import { html, useState } from '../lib/html.js'
 import { line } from '../lib/message.js'
 import { logLink, sessionLink } from '../lib/route.js'
-import { number, ranges } from '../lib/format.js'
+import { number } from '../lib/format.js'
+import { covered } from '../lib/places.js'
 import { Line } from './text.js'
 import { Message, Raw } from './message.js'
 import { Role } from './small.js'
@@ -10,12 +11,12 @@ import { Role } from './small.js'
 const told = (message) => line(message, 1200).replace(/^(<summary>)?\s*Machine-made summary[^#]*/, '')
 
 // WindowRow is a message of a window: who, how large, why it is there, what it says.
-export function WindowRow({ row, sessionKey, largest, op }) {
+export function WindowRow({ row, sessionKey, largest, op, before = 0 }) {
   const [open, setOpen] = useState(false)
   const [raw, setRaw] = useState(false)
   const summary = row.kind === 'summary'
   const owner = row.sessionKey ?? sessionKey // an ancestor's, where it was inherited
-  const href = summary ? sessionLink(sessionKey, 'summaries', { id: row.seq }) : logLink(owner, row.seq)
+  const href = summary ? sessionLink(owner, 'summaries', { id: row.place ?? row.seq }) : logLink(owner, row.seq)
   return html`
     <article class=${'event wrow' + (summary ? ' summary' : '') + (op ? ' op-' + op : '')} data-seq=${row.seq}>
       <div class="eventhead">
@@ -24,7 +25,7 @@ export function WindowRow({ row, sessionKey, largest, op }) {
           ${op && html`<span class="op">${op}</span>`}
           <${Role} of=${summary ? 'summary' : String(row.message?.role ?? 'unknown').slice(0, 24)} />
           <${Line} text=${summary ? told(row.message) : line(row.message)} class="clamp" />
-          ${row.reason && html`<small class="why">${row.covers ? `stands for ${ranges(row.covers.slice(0, 3))}${row.covers.length > 3 ? ', …' : ''}` : row.reason}</small>`}
+          ${row.reason && html`<small class="why">${row.covers ? `stands for ${covered(row.covers, before)}` : row.reason}</small>`}
         </button>
         <span class="weight" aria-hidden="true"><span style=${{ width: (100 * row.tokens) / largest + '%' }} /></span>
         <span class="num tokens" title="tokens by estimate">${number(row.tokens)}</span>

@@ -2,8 +2,9 @@ import { html, useState } from '../lib/html.js'
 import { post, path } from '../lib/api.js'
 import { logLink, sessionLink } from '../lib/route.js'
 import { useLoad } from '../lib/load.js'
-import { steps } from '../lib/find.js'
-import { number, plural, ranges, money, percent } from '../lib/format.js'
+import { steps, inForce } from '../lib/find.js'
+import { number, plural, money, percent } from '../lib/format.js'
+import { covered, own } from '../lib/places.js'
 import { visible } from '../lib/visible.js'
 import { Line } from '../ui/text.js'
 import { Failure, Waiting, Empty, Mark, Facts, Time, Field } from '../ui/small.js'
@@ -11,7 +12,7 @@ import { useConfirm } from '../ui/confirm.js'
 
 // Compaction shows what one would do, does it, takes it back, and tells of all
 // that were.
-export function Compaction({ session, changed }) {
+export function Compaction({ session, changed, before }) {
   const key = session.sessionKey
   const [force, setForce] = useState(false)
   const [instructions, setInstructions] = useState('')
@@ -19,7 +20,10 @@ export function Compaction({ session, changed }) {
   const [dialog, ask] = useConfirm()
   const preview = useLoad((signal) => post(path(key, 'compact'), { dryRun: true, force: force || undefined }, signal), [key, session.epoch, session.head, force])
   const history = useLoad((signal) => steps(key, session.head, signal), [key, session.epoch])
-  const newest = history.data?.steps.find((s) => s.cause === 'compaction')
+  // Between an act and its news nobody knows what the next one would do.
+  const known = (said?.epoch ?? 0) <= session.epoch && history.data !== undefined &&
+    (session.epoch === 1 || history.data.steps[0]?.epoch === session.epoch)
+  const newest = known && inForce(history.data.steps)
   const act = { session, force, instructions, say: (result) => { setSaid(result); changed() } }
   return html`
     ${said && html`<${Said} of=${said} />`}
@@ -27,14 +31,14 @@ export function Compaction({ session, changed }) {
       <div class="panelhead"><h3>What a compaction would do now</h3>
         <label class="check"><input type="checkbox" checked=${force} onChange=${(e) => setForce(e.target.checked)} /> even under the threshold</label></div>
       <${Failure} error=${preview.error} retry=${preview.reload} />
-      ${!preview.data ? !preview.error && html`<${Waiting} />` : html`<div class=${preview.loading ? 'stale' : ''}><${Plan} of=${preview.data} sessionKey=${key} /></div>`}
+      ${!preview.data ? !preview.error && html`<${Waiting} />` : html`<div class=${preview.loading ? 'stale' : ''}><${Plan} of=${preview.data} sessionKey=${key} before=${before} /></div>`}
     </section>
     <section class="panel">
       <h3>Act</h3>
       <${Field} label="Instructions for the summaries (at most 800 characters; models follow them, the extractive rule does not)">
         <textarea rows="2" maxlength="800" value=${instructions} onInput=${(e) => setInstructions(e.target.value)} /><//>
       <div class="buttons start">
-        <button class="primary" onClick=${() => ask(compacting(act))}>Compact…</button>
+        <button class="primary" disabled=${!known} onClick=${() => ask(compacting(act))}>Compact…</button>
         <button disabled=${!newest} onClick=${() => ask(redoing(act, newest))}>Compact again…</button>
         <button disabled=${!newest} onClick=${() => ask(undoing(act, newest))}>Undo the last compaction…</button>
       </div>
@@ -53,7 +57,7 @@ function Said({ of: r }) {
   return html`<div class=${kind} role="status"><strong>${r.title}</strong> <span>${visible(r.text)}</span></div>`
 }
 
-function Plan({ of: r, sessionKey }) {
+function Plan({ of: r, sessionKey, before }) {
   const [all, setAll] = useState(false)
   if (!r.result) return html`<${Empty}>${visible(r.reason || 'Nothing to do.')}<//>`
   const d = r.result.details ?? {}
@@ -70,10 +74,15 @@ function Plan({ of: r, sessionKey }) {
       <div class="tablewrap"><table>
         <thead><tr><th class="num">Level</th><th>Of</th><th class="num">Tokens</th><th class="num">At most</th></tr></thead>
         <tbody>${planned.slice(0, all ? 500 : 8).map((s) => html`
-          <tr><td class="num" data-name="level">${s.level}</td><td data-name="of"><a href=${logLink(sessionKey, s.covers[0]?.from)}>${ranges(s.covers.slice(0, 6))}${s.covers.length > 6 ? ', …' : ''}</a></td>
+          <tr><td class="num" data-name="level">${s.level}</td><td data-name="of"><${Covers} of=${s.covers} sessionKey=${sessionKey} before=${before} /></td>
             <td class="num" data-name="tokens">${number(s.sourceTokens)}</td><td class="num" data-name="at most">${number(s.maxTokens)}</td></tr>`)}</tbody>
       </table></div>
       ${planned.length > 8 && html`<button class="quiet" onClick=${() => setAll(!all)}>${all ? 'Show the first' : `Show all ${number(planned.length)}`}</button>`}`}`
+}
+
+function Covers({ of: covers, sessionKey, before }) {
+  const first = own(covers, before)[0]
+  return first ? html`<a href=${logLink(sessionKey, first.from)}>${covered(covers, before, 6)}</a>` : covered(covers, before)
 }
 
 // firstKept is a seq, or the host's own name of the entry.
@@ -86,7 +95,7 @@ function Epochs({ of: { steps: list, all }, sessionKey }) {
       <thead><tr><th class="num">Epoch</th><th>Began by</th><th class="num">Tokens</th><th class="num">Summaries</th><th>At seq</th><th>When</th><th></th></tr></thead>
       <tbody>${list.map((s) => html`
         <tr key=${s.epoch}><td class="num" data-name="epoch">${s.epoch}</td>
-          <td data-name="began by"><span class=${'cause cause-' + s.cause.replace(/\W/g, '')}>${s.cause}</span>${s.cause === 'undo' && s.base !== undefined && html` <span class="dim">from epoch ${s.base}</span>`}${s.reason && html` <${Line} text=${s.reason} most=${80} class="dim" />`}</td>
+          <td data-name="began by"><span class=${'cause cause-' + s.cause.replace(/\W/g, '')}>${s.cause}</span>${s.cause === 'undo' && s.base !== undefined && html` <span class="dim">back to epoch ${s.base}</span>`}${s.reason && html` <${Line} text=${s.reason} most=${80} class="dim" />`}</td>
           <td class="num" data-name="tokens">${s.before ? `${number(s.before)} → ${number(s.after)}` : html`<span class="dim">–</span>`}</td>
           <td class="num" data-name="summaries">${s.live ?? html`<span class="dim">–</span>`}</td>
           <td data-name="at seq"><a href=${logLink(sessionKey, s.seq)}>${s.seq}</a></td>
@@ -105,8 +114,8 @@ const Attempts = ({ of: list }) => html`
         <td data-name="worker"><${Line} text=${t.worker} most=${60} class="dim" /></td></tr>`)}</tbody>
   </table></div>`
 
-const told = (say, r) => say(r.compacted
-  ? { ok: true, title: 'Compacted.', text: `${number(r.result.tokensBefore)} → ${number(r.result.tokensAfter)} tokens, epoch ${r.epoch}.` }
+const outcome = (say, r) => say(r.compacted
+  ? { ok: true, epoch: r.epoch, title: 'Compacted.', text: `${number(r.result.tokensBefore)} → ${number(r.result.tokensAfter)} tokens, epoch ${r.epoch}.` }
   : { ok: r.ok, title: 'Not compacted.', text: r.reason ?? '' })
 
 const wish = ({ session, force, instructions }, more) => ({
@@ -117,7 +126,7 @@ const compacting = (act) => ({
   title: 'Compact this session?', action: 'Compact',
   children: html`<p>The oldest messages of the window are replaced by summaries and epoch ${act.session.epoch + 1} begins, ${act.force ? 'even under the threshold' : 'if the threshold is passed'}.
     The log keeps every message, and the compaction can be undone. Providers cache the new window anew.</p>`,
-  run: async () => told(act.say, await post(path(act.session.sessionKey, 'compact'), wish(act))),
+  run: async () => outcome(act.say, await post(path(act.session.sessionKey, 'compact'), wish(act))),
 })
 
 const redoing = (act, newest) => ({
@@ -125,8 +134,8 @@ const redoing = (act, newest) => ({
   children: html`<p>The compaction of epoch ${newest.epoch} is undone and done again with the summarizers and instructions of now: epochs ${act.session.epoch + 1} and ${act.session.epoch + 2}.
     Should the second step fail, the window is that of before epoch ${newest.epoch} until the next compaction.</p>`,
   run: async () => {
-    const back = await post(path(act.session.sessionKey, 'undo-compaction'), { epoch: newest.epoch, expectedEpoch: act.session.epoch })
-    told(act.say, await post(path(act.session.sessionKey, 'compact'), wish(act, { force: true, expectedEpoch: back.epoch })))
+    const back = await post(path(act.session.sessionKey, 'undo-compaction'), { expectedEpoch: act.session.epoch })
+    outcome(act.say, await post(path(act.session.sessionKey, 'compact'), wish(act, { force: true, expectedEpoch: back.epoch })))
   },
 })
 
@@ -136,7 +145,7 @@ const undoing = (act, newest) => ({
     ${newest.before && `The window was ${number(newest.before)} tokens then and may be larger than its budget again: its oldest messages are then left out.`}${' '}
     Automatic compaction waits until the session has grown.</p>`,
   run: async () => {
-    const r = await post(path(act.session.sessionKey, 'undo-compaction'), { epoch: newest.epoch, expectedEpoch: act.session.epoch })
-    act.say({ ok: true, title: 'Undone.', text: `Epoch ${r.epoch} has the summaries from before epoch ${newest.epoch}.` })
+    const r = await post(path(act.session.sessionKey, 'undo-compaction'), { expectedEpoch: act.session.epoch })
+    act.say({ ok: true, epoch: r.epoch, title: 'Undone.', text: `Epoch ${r.epoch} has the summaries from before epoch ${newest.epoch}.` })
   },
 })

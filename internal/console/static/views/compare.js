@@ -10,7 +10,7 @@ import { WindowRow } from '../ui/windowrow.js'
 import { assemble, covers } from './window.js'
 
 // Compare shows two windows of a session: what left, came and stayed.
-export function Compare({ session, query, defaultBudget }) {
+export function Compare({ session, query, defaultBudget, before }) {
   const key = session.sessionKey
   const { head } = session
   const known = useLoad((signal) => steps(key, head, signal), [key, session.epoch])
@@ -21,9 +21,9 @@ export function Compare({ session, query, defaultBudget }) {
   const two = useLoad(async (signal) => a && b && (await Promise.all(
     [a, b].map((seq, i) => assemble(key, { seq: Math.min(seq, head), budget: budgets[i], model: query.model || undefined }, signal)))),
   [key, a, b, ...budgets, query.model])
-  const made = useLoad((signal) => session.compactions > 0 ? covers(key, signal) : new Map(), [key, session.epoch])
+  const made = useLoad((signal) => (session.compactions > 0 ? covers(key, signal) : new Map()), [key, session.epoch])
   const set = (changes) => go(sessionLink(key, 'compare', { ...query, ...changes }), { replace: true })
-  const windows = two.data && two.data.map((answer, i) => read(answer, budgets[i] || session.tokenBudget || defaultBudget, made.data))
+  const windows = two.data && two.data.map((answer, i) => read(answer, budgets[i] || session.tokenBudget || defaultBudget, made.data, before))
   return html`
     ${a && b && html`<${Controls} head=${head} a=${a} b=${b} query=${query} set=${set} steps=${known.data?.steps ?? []} />`}
     <${Failure} error=${known.error ?? two.error} retry=${known.error ? known.reload : two.reload} />
@@ -31,7 +31,7 @@ export function Compare({ session, query, defaultBudget }) {
       <div class=${'two' + (two.loading ? ' stale' : '')}>
         ${windows.map((w, i) => html`<section key=${i}><h3>${'AB'[i]}: as of seq ${number(w.head)} <span class="dim">epoch ${w.epoch}, ${plural(w.rows.length, 'message')}</span></h3><${Shares} window=${w} /></section>`)}
       </div>
-      <${Lines} lines=${compare(windows[0], windows[1])} sessionKey=${key} />`}`
+      <${Lines} lines=${compare(windows[0], windows[1])} of=${{ sessionKey: key, before }} />`}`
 }
 
 function Controls({ head, a, b, query, set, steps: known }) {
@@ -53,37 +53,37 @@ function Controls({ head, a, b, query, set, steps: known }) {
     </form>`
 }
 
-function Lines({ lines, sessionKey }) {
-  const of = (op) => lines.filter((l) => l.op === op)
+function Lines({ lines, of: session }) {
+  const which = (op) => lines.filter((l) => l.op === op)
   const tokens = (list) => list.reduce((n, l) => n + l.row.tokens, 0)
   const largest = Math.max(...lines.map((l) => l.row.tokens), 1)
   if (lines.length === 0) return html`<${Empty}>Both windows are empty.<//>`
   return html`
     <p class="tally">
-      ${['left', 'came', 'changed', 'stayed'].filter((op) => of(op).length > 0).map((op) => html`<span class=${'op-' + op}><span class="op">${op}</span> <b class="num">${number(of(op).length)}</b> <span class="dim">${plural(tokens(of(op)), 'token')}</span></span>`)}
+      ${['left', 'came', 'changed', 'stayed'].filter((op) => which(op).length > 0).map((op) => html`<span class=${'op-' + op}><span class="op">${op}</span> <b class="num">${number(which(op).length)}</b> <span class="dim">${plural(tokens(which(op)), 'token')}</span></span>`)}
     </p>
     <section class="rows" aria-label="Differences">
       ${runsOf(lines).map((run) => run.op === 'stayed' && run.lines.length > 3
-        ? html`<${Stayed} key=${'s' + run.lines[0].row.seq} lines=${run.lines} sessionKey=${sessionKey} largest=${largest} />`
-        : html`<${Some} key=${run.op + run.lines[0].row.seq} lines=${run.lines} sessionKey=${sessionKey} largest=${largest} />`)}
+        ? html`<${Stayed} key=${'s' + run.lines[0].row.seq} lines=${run.lines} of=${session} largest=${largest} />`
+        : html`<${Some} key=${run.op + run.lines[0].row.seq} lines=${run.lines} of=${session} largest=${largest} />`)}
     </section>`
 }
 
 const step = 100
 
-function Some({ lines, sessionKey, largest }) {
+function Some({ lines, of: session, largest }) {
   const [most, setMost] = useState(step)
   return html`
-    ${lines.slice(0, most).map((l) => html`<${WindowRow} key=${l.op + l.row.seq} row=${l.row} op=${l.op} sessionKey=${sessionKey} largest=${largest} />`)}
+    ${lines.slice(0, most).map((l) => html`<${WindowRow} key=${l.op + l.row.seq} row=${l.row} op=${l.op} ...${session} largest=${largest} />`)}
     ${lines.length > most && html`<button class="fold" onClick=${() => setMost(most + step)}>… ${number(lines.length - most)} more that ${lines[0].op}</button>`}`
 }
 
 // Stayed folds what both windows show: it is what nobody looks for here.
-function Stayed({ lines, sessionKey, largest }) {
+function Stayed({ lines, of: session, largest }) {
   const [open, setOpen] = useState(false)
   return html`
     <button class="fold" aria-expanded=${open} onClick=${() => setOpen(!open)}>… ${plural(lines.length, 'message')} in both, ${plural(lines.reduce((n, l) => n + l.row.tokens, 0), 'token')}</button>
-    ${open && html`<${Some} lines=${lines} sessionKey=${sessionKey} largest=${largest} />`}`
+    ${open && html`<${Some} lines=${lines} of=${session} largest=${largest} />`}`
 }
 
 function runsOf(lines) {

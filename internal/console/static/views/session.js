@@ -2,6 +2,7 @@ import { html, useEffect } from '../lib/html.js'
 import { get, erase, path } from '../lib/api.js'
 import { go, link, sessionLink } from '../lib/route.js'
 import { useLoad, useEvery } from '../lib/load.js'
+import { inherited } from '../lib/places.js'
 import { useDefaultBudget } from '../lib/budget.js'
 import { number, plural } from '../lib/format.js'
 import { visible } from '../lib/visible.js'
@@ -19,6 +20,8 @@ const tabs = { window: ['Window', Window], compare: ['Compare', Compare], log: [
 export function Session({ sessionKey, tab, query }) {
   const { data: session, error, reload } = useLoad((signal) => get(path(sessionKey), {}, signal), [sessionKey])
   const budget = useDefaultBudget()
+  const descends = session?.lineage.parent ? 'yes' : session && 'no'
+  const before = useLoad((signal) => session && inherited(session, signal), [sessionKey, descends])
   useEvery(3000, reload)
   useEffect(() => {
     document.title = `${visible(sessionKey)} · engined`
@@ -34,13 +37,14 @@ export function Session({ sessionKey, tab, query }) {
     <${Failure} error=${error} retry=${reload} />
     ${error?.status === 404 && html`<p><a href=${link([])}>All sessions</a></p>`}
     ${!session && !error && html`<${Waiting} />`}
-    ${session && html`
+    <${Failure} error=${before.error} retry=${before.reload} />
+    ${session && before.data !== undefined && html`
       <${SessionFacts} session=${session} budget=${session.tokenBudget || budget} />
       <nav class="tabs" aria-label="Of this session">
         ${Object.entries(tabs).map(([name, [title]]) => html`
           <a href=${sessionLink(sessionKey, name)} aria-current=${Tab === tabs[name][1] ? 'page' : undefined}>${title}</a>`)}
       </nav>
-      <${Tab} key=${tab} session=${session} defaultBudget=${budget} query=${query} changed=${reload} />`}
+      <${Tab} key=${tab} session=${session} defaultBudget=${budget} before=${before.data} query=${query} changed=${reload} />`}
     ${dialog}`
 }
 

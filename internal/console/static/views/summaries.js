@@ -2,13 +2,14 @@ import { html, useState, useEffect, useRef, useMemo } from '../lib/html.js'
 import { get, path } from '../lib/api.js'
 import { logLink, sessionLink } from '../lib/route.js'
 import { useLoad } from '../lib/load.js'
-import { number, plural, ranges, money, percent } from '../lib/format.js'
+import { number, plural, money, percent } from '../lib/format.js'
+import { covered } from '../lib/places.js'
 import { Text, Line } from '../ui/text.js'
 import { Failure, Waiting, Empty, Mark, Facts, Time, Role } from '../ui/small.js'
 
 // Summaries is the tree: what stands in the window on top, what it was made of
 // below, and what an undo or a rewind took out of use.
-export function Summaries({ session, query }) {
+export function Summaries({ session, query, before }) {
   const key = session.sessionKey
   const { data, error, reload } = useLoad((signal) => get(path(key, 'summaries'), {}, signal), [key, session.epoch])
   const tree = useMemo(() => data && grow(data.summaries), [data])
@@ -27,11 +28,11 @@ export function Summaries({ session, query }) {
       ['ever made', number(tree.byId.size)],
       ['cost so far', cost > 0 && money(cost)],
     ]} />
-    <${Branches} of=${tree.live} tree=${tree} sessionKey=${key} open=${open} wanted=${wanted} />
+    <${Branches} of=${tree.live} tree=${tree} sessionKey=${key} before=${before} open=${open} wanted=${wanted} />
     ${tree.retired.length > 0 && html`
       <details class="retired" open=${tree.retired.some((s) => open.has(s.id))}>
         <summary>No longer in use <span class="dim">${plural(tree.retired.length, 'summary', 'summaries')}: undone, rewound, or replaced</span></summary>
-        <${Branches} of=${tree.retired} tree=${tree} sessionKey=${key} open=${open} wanted=${wanted} />
+        <${Branches} of=${tree.retired} tree=${tree} sessionKey=${key} before=${before} open=${open} wanted=${wanted} />
       </details>`}`
 }
 
@@ -64,7 +65,7 @@ function Branches({ of: list, tree, ...rest }) {
     ${list.length > most && html`<button onClick=${() => setMost(most + step)}>Show more of ${number(list.length - most)}</button>`}`
 }
 
-function Branch({ of: s, tree, sessionKey, open: opened, wanted }) {
+function Branch({ of: s, tree, sessionKey, before, open: opened, wanted }) {
   const [open, setOpen] = useState(opened.has(s.id))
   const [below, setBelow] = useState(opened.has(s.id) && s.id !== wanted)
   const row = useRef()
@@ -77,7 +78,8 @@ function Branch({ of: s, tree, sessionKey, open: opened, wanted }) {
           <span class="level" title="level">L${s.level}</span>
           ${s.live && html`<${Mark} kind="live">live<//>`}
           ${s.degraded && html`<${Mark} kind="warn" title="written by a rule in a model's place; a model writes it anew">degraded<//>`}
-          <span class="num">${ranges(s.covers.slice(0, 4))}${s.covers.length > 4 ? ', …' : ''}</span>
+          <span class="num">${covered(s.covers, before)}</span>
+          ${s.sessionKey && html`<${Mark} title="made in a session that this one descends from">inherited<//>`}
           <span class="num dim">${number(s.coveredTokens)} → ${number(s.tokens)} tokens</span>
           <${Line} text=${author(s)} most=${60} class="dim" />
         </button>
@@ -93,7 +95,7 @@ function Branch({ of: s, tree, sessionKey, open: opened, wanted }) {
           ]} />
           <button aria-expanded=${below} onClick=${() => setBelow(!below)}>${below ? 'Hide what it covers' : children.length ? `Its ${plural(children.length, 'summary', 'summaries')}` : 'The messages it covers'}</button>
           ${below && (children.length
-            ? html`<${Branches} of=${children} tree=${tree} sessionKey=${sessionKey} open=${opened} wanted=${wanted} />`
+            ? html`<${Branches} of=${children} tree=${tree} sessionKey=${sessionKey} before=${before} open=${opened} wanted=${wanted} />`
             : html`<${Covered} sessionKey=${sessionKey} id=${s.id} />`)}
         </div>`}
     </li>`
@@ -115,7 +117,7 @@ function Covered({ sessionKey, id }) {
     <div class="covered">
       ${items.map((it) => html`
         <div class="coveredrow" key=${it.kind + (it.seq ?? it.id)}>
-          <a class="seq" href=${logLink(sessionKey, it.seq)}>${it.seq}</a>
+          <a class="seq" href=${logLink(it.sessionKey ?? sessionKey, it.seq)}>${it.seq}</a>
           <${Role} of=${it.role ?? it.kind} />
           <${Text} text=${it.text} most=${600} />
           <span class="num dim tokens">${number(it.tokens)}</span>

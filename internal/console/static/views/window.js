@@ -11,14 +11,14 @@ import { Shares } from '../ui/shares.js'
 import { WindowRow } from '../ui/windowrow.js'
 
 // Window is what the model sees, or saw when `seq` was the newest event.
-export function Window({ session, query, defaultBudget }) {
+export function Window({ session, query, defaultBudget, before }) {
   const key = session.sessionKey
   const set = (changes) => go(sessionLink(key, 'window', { ...query, ...changes }), { replace: true })
   const seq = Math.min(Number(query.seq) || session.head, session.head)
   const { data, error, loading, reload } = useLoad((signal) => assemble(key, { seq, ...pick(query) }, signal),
     [key, seq, session.epoch, query.budget, query.model])
-  const known = useLoad((signal) => session.compactions > 0 ? covers(key, signal) : new Map(), [key, session.epoch])
-  const w = data && read(data, Number(query.budget) || session.tokenBudget || defaultBudget, known.data)
+  const known = useLoad((signal) => (session.compactions > 0 ? covers(key, signal) : new Map()), [key, session.epoch])
+  const w = data && read(data, Number(query.budget) || session.tokenBudget || defaultBudget, known.data, before)
   return html`
     <${Controls} session=${session} query=${query} seq=${seq} set=${set} />
     <${Failure} error=${error} retry=${reload} />
@@ -32,7 +32,7 @@ export function Window({ session, query, defaultBudget }) {
           ['neither shown nor summarized', w.unseen > 0 && number(w.unseen)],
         ]} />
         ${w.addition && html`<section class="addition"><h3>Addition to the system prompt</h3><${Text} text=${w.addition} most=${1500} /></section>`}
-        <${Rows} rows=${w.rows} sessionKey=${key} />
+        <${Rows} rows=${w.rows} sessionKey=${key} before=${before} />
         <${LeftOut} of=${w.leftOut} sessionKey=${key} />
       </div>`}`
 }
@@ -76,13 +76,13 @@ function Controls({ session, query, seq, set }) {
 
 const step = 200
 
-function Rows({ rows, sessionKey }) {
+function Rows({ rows, sessionKey, before }) {
   const [most, setMost] = useState(step)
   if (rows.length === 0) return html`<${Empty}>This window is empty.<//>`
   const largest = Math.max(...rows.map((r) => r.tokens), 1)
   return html`
     <section class="rows" aria-label="Messages of the window">
-      ${rows.slice(0, most).map((r, i) => html`<${WindowRow} key=${r.kind + (r.seq || -i)} row=${r} sessionKey=${sessionKey} largest=${largest} />`)}
+      ${rows.slice(0, most).map((r, i) => html`<${WindowRow} key=${r.kind + (r.seq || -i)} row=${r} sessionKey=${sessionKey} largest=${largest} before=${before} />`)}
     </section>
     ${rows.length > most && html`
       <div class="pager"><button onClick=${() => setMost(most + step)}>Show ${number(Math.min(step, rows.length - most))} more of ${number(rows.length - most)}</button>
