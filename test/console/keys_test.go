@@ -114,7 +114,7 @@ func TestByKeyboardAlone(t *testing.T) {
 	p.see("As of seq")
 	eval[bool](p, "document.querySelector('.tabs a:last-child').focus() === undefined")
 	press(kb.Enter)
-	p.until("[...document.querySelectorAll('button')].some((b) => b.innerText === 'Compact…')", "for the compaction")
+	p.until("[...document.querySelectorAll('button')].some((b) => b.innerText === 'Compact…' && !b.disabled)", "for the compaction")
 	eval[bool](p, "[...document.querySelectorAll('button')].find((b) => b.innerText === 'Compact…').focus() === undefined")
 	press(kb.Enter)
 	p.until("document.querySelector('dialog[open]')?.contains(document.activeElement)", "for the focus in the dialog")

@@ -75,7 +75,9 @@ type node struct {
 	base, key string
 	// database is how others reach its Postgres.
 	database string
-	process  *exec.Cmd
+	// demo is the transcript of its big session.
+	demo    string
+	process *exec.Cmd
 }
 
 var consoleURL = regexp.MustCompile(`console +(http://[^/]+)/console/`)
@@ -137,7 +139,8 @@ func (n *node) feed(dir string) error {
 	if err := plain.Close(); err != nil {
 		return err
 	}
-	if err := n.engined("import", "--session", big, plain.Name()); err != nil {
+	n.demo = plain.Name()
+	if err := n.engined("import", "--session", big, n.demo); err != nil {
 		return err
 	}
 	found, err := filepath.Glob("../transcripts/testdata/*/*.jsonl")

@@ -179,7 +179,7 @@ func TestAForkNamesWhatItInherited(t *testing.T) {
 	theNode.call(t, sessionPath(child)+"/compact", `{"force":true,"tokenBudget":40000}`)
 	p := newTab(t, theNode.base)
 	p.open(hashOf(child, "compare", ""))
-	p.see("now in summary", "stands for inherited")
+	p.see("now in summary", "stands for inherited 1–")
 	p.click(".event.op-came .seq", "")
 	p.until("document.querySelector('.branch.marked')", "for the summary in the tree")
 	for range 3 { // down to the messages

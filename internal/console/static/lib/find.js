@@ -2,41 +2,48 @@
 // is the page that begins a stride before it; nothing else of the log is loaded.
 import { get, path } from './api.js'
 
-const mostLookedAt = 10_000
+const mostLookedAt = { rows: 10_000, index: 2_000_000 }
 
 // find collects up to `want` events that match, from a seq on, towards older or
 // newer ones. It gives up after a while and says how far it came.
 export async function find(sessionKey, { from, older, head, type, match = () => true, every, want }, signal) {
-  // Everything matches: the stride is the page. A type has an index on the
-  // node. A role is looked for in the rows themselves.
-  const stride = every ? want : type ? 5000 : 250
+  // Everything matches: the stride is the page. A type has an index on the node,
+  // so where it is rare the strides grow. A role is looked for in the rows.
+  let stride = every ? want : type ? 2000 : 250
+  const most = type ? mostLookedAt.index : mostLookedAt.rows
   let events = []
   let at = from
-  for (let looked = 0; events.length < want && looked < mostLookedAt && at >= 1 && at <= head; looked += stride) {
+  for (let looked = 0; events.length < want && looked < most && at >= 1 && at <= head; ) {
     const low = older ? Math.max(1, at - stride + 1) : at
     const high = older ? at : Math.min(head, at + stride - 1)
-    const page = await read(sessionKey, low, high, type, signal)
-    const rows = page.events.filter(match)
+    const { rows, first, last } = await read(sessionKey, { low, high, older, type, match, every }, signal)
     events = older ? [...rows, ...events] : [...events, ...rows]
-    // Large messages end a page early. Going back, what it lacks is behind it
-    // and one step forward; going on, the next step begins there.
-    at = older ? low - 1 : page.through + 1
-    if (older && page.through < high) break
+    at = older ? first - 1 : last + 1
+    if (every) break
+    looked += stride
+    if (type) stride *= 4
   }
   if (events.length > want) {
     events = older ? events.slice(-want) : events.slice(0, want)
     at = older ? events[0].seq - 1 : events[want - 1].seq + 1
   }
-  return older
-    ? { events, first: at + 1, last: events.length && every ? events[events.length - 1].seq : from }
-    : { events, first: from, last: at - 1 }
+  return older ? { events, first: at + 1, last: from } : { events, first: from, last: at - 1 }
 }
 
-async function read(sessionKey, low, high, type, signal) {
-  const page = await get(path(sessionKey, 'events'), { after: low - 1, limit: Math.min(500, high - low + 1), type }, signal)
-  const events = page.events.filter((e) => e.seq <= high)
-  const whole = page.next === null || events.length < page.events.length || (!type && page.events.at(-1)?.seq === high)
-  return { events, through: whole ? high : (page.events.at(-1)?.seq ?? high) }
+// read looks at all events from low to high. Large messages end a page of the
+// API early; where everything is wanted, one such page is enough, the one at the
+// end that was asked for.
+async function read(sessionKey, { low, high, older, type, match, every }, signal) {
+  let rows = []
+  for (let first = low, next = low; ; ) {
+    const page = await get(path(sessionKey, 'events'), { after: next - 1, limit: Math.min(500, high - next + 1), type }, signal)
+    const found = page.events.filter((e) => e.seq <= high && match(e))
+    const last = page.next === null || page.next >= high ? high : page.next
+    if (every) [rows, first] = [found, next]
+    else rows.push(...found)
+    if (last === high || (every && !older)) return { rows, first, last }
+    next = last + 1
+  }
 }
 
 // steps are the newest epochs of a session and what began each, newest first.

@@ -2,21 +2,32 @@ import { useState, useEffect, useRef, useCallback } from './html.js'
 
 // useLoad asks whenever deps change and drops answers that are no longer wanted.
 // The previous answer stays until the next one is there, so nothing jumps.
+// A reload waits for the answer that is under way: were that dropped, a node
+// slower than the page asks would never be heard.
 export function useLoad(ask, deps) {
   const [state, set] = useState({ data: undefined, error: null, loading: true })
   const [round, again] = useState(0)
+  const under = useRef({ way: false, wanted: false })
   useEffect(() => {
     const stop = new AbortController()
+    under.current = { way: true, wanted: false }
     set((s) => ({ ...s, loading: true }))
+    const end = (put) => {
+      if (stop.signal.aborted) return
+      set(put)
+      under.current.way = false
+      if (under.current.wanted) again((n) => n + 1)
+    }
     Promise.resolve()
       .then(() => ask(stop.signal))
-      .then(
-        (data) => { if (!stop.signal.aborted) set({ data, error: null, loading: false }) },
-        (error) => { if (!stop.signal.aborted) set((s) => ({ ...s, error, loading: false })) },
-      )
+      .then((data) => end({ data, error: null, loading: false }), (error) => end((s) => ({ ...s, error, loading: false })))
     return () => stop.abort()
   }, [...deps, round])
-  return { ...state, reload: useCallback(() => again((n) => n + 1), []) }
+  const reload = useCallback(() => {
+    if (under.current.way) under.current.wanted = true
+    else again((n) => n + 1)
+  }, [])
+  return { ...state, reload }
 }
 
 // useEvery calls f while the page is looked at, and at once when it is again.

@@ -16,8 +16,7 @@ export const own = (covers, before) =>
 
 // covered says in words what a summary stands for.
 export function covered(covers, before, most = 3) {
-  const ours = own(covers, before)
-  const text = ranges(ours.slice(0, most)) + (ours.length > most ? ', …' : '')
-  if (before === 0 || covers.every((r) => r.from > before)) return text
-  return ['inherited', text].filter(Boolean).join(' and ')
+  const theirs = covers.filter((r) => r.from <= before).map((r) => ({ from: r.from, to: Math.min(r.to, before) }))
+  const words = (list) => ranges(list.slice(0, most)) + (list.length > most ? ', …' : '')
+  return [theirs.length > 0 && 'inherited ' + words(theirs), words(own(covers, before))].filter(Boolean).join(' and ')
 }

@@ -76,7 +76,7 @@ function Relative({ of: r }) {
 const erasing = (s) => ({
   title: 'Erase this session?', action: 'Erase for good', danger: true, typed: s.sessionKey,
   children: html`<p>Its ${plural(s.head, 'event')}, summaries, windows and search entries are deleted and cannot be brought back.${' '}
-    ${s.lineage.children.length > 0 && `${plural(s.lineage.children.length, 'session')} that descend from it forget what they inherited.`}${' '}
+    ${s.lineage.children.length > 0 && `What ${plural(s.lineage.children.length, 'descendant')} inherited from it goes too.`}${' '}
     A host that writes to this key again is refused, unless its host session is a new one.</p>`,
   run: async () => {
     await erase(path(s.sessionKey))
