@@ -68,16 +68,33 @@ func (p *planner) retell(chunks []chunk) {
 		turn := p.newestTurn()
 		i := slices.IndexFunc(chunks, func(c chunk) bool { return c.units[0] > turn })
 		if apart := old + i; i >= 0 && apart > 0 {
-			p.retellRun(apart, len(p.live)-apart)
-			p.retellRun(0, apart)
+			p.retellApart(apart)
 			return
 		}
 	}
 	p.retellRun(0, len(p.live))
 }
 
-// retellRun combines n neighbours into one, as far as that saves anything.
+// retellApart makes two summaries that share the room: the second, from that
+// place on, has half of it at most, the first what that leaves.
+func (p *planner) retellApart(at int) {
+	all, room := p.sumMax, p.sumMax
+	p.sumMax = max(room/2, p.least)
+	p.retellRun(at, len(p.live)-at)
+	for _, n := range p.live[at:] {
+		room -= n.tokens
+	}
+	p.sumMax = max(room, p.least)
+	p.retellRun(0, at)
+	p.sumMax = all
+}
+
+// retellRun combines n neighbours into one, as far as that saves anything. One
+// alone is told shorter where there is no room for it.
 func (p *planner) retellRun(at, n int) {
+	if n == 1 && p.live[at].tokens > p.sumMax {
+		p.shorten(at)
+	}
 	for n > 1 {
 		combined := 0
 		for i := 0; i < n; i++ {
@@ -91,6 +108,18 @@ func (p *planner) retellRun(at, n int) {
 			return
 		}
 	}
+}
+
+// shorten bounds a summary to the room that there is: one of the log is told
+// again.
+func (p *planner) shorten(at int) {
+	one := &p.live[at]
+	if one.node.Step == 0 {
+		p.combine(at, 1)
+		return
+	}
+	one.tokens = p.sumMax
+	p.steps[one.node.Step-1].MaxTokens = uncalibrate(p.sumMax, p.factor)
 }
 
 // newestTurn is the unit of the newest user message.
