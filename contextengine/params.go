@@ -263,7 +263,9 @@ type OverBudgetItem struct {
 	Tokens     int    `json:"tokens"`
 }
 
-// Explanation tells why a message is in the window or not.
+// Explanation tells why a message is in the window or not. What is shown comes
+// first, in the window's order. Kind is message, summary, passage (several that
+// follow each other stand in one message) or notice, which no event is behind.
 type Explanation struct {
 	Seq int64 `json:"seq"`
 	// SessionKey is the ancestor's whose event it is; absent for the session's own.

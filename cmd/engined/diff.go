@@ -85,11 +85,13 @@ type windowSide struct {
 // diffLine is a message of a window; Op is " " in both, "-" only in the first,
 // "+" only in the second, "~" in both but shown otherwise.
 type diffLine struct {
-	Op      string          `json:"op"`
-	Seq     int64           `json:"seq"`
-	Kind    string          `json:"kind"`
-	Tokens  int             `json:"tokens"`
-	Message json.RawMessage `json:"-"`
+	Op  string `json:"op"`
+	Seq int64  `json:"seq"`
+	// SessionKey is the ancestor's whose event it is; absent for the session's own.
+	SessionKey string          `json:"sessionKey,omitempty"`
+	Kind       string          `json:"kind"`
+	Tokens     int             `json:"tokens"`
+	Message    json.RawMessage `json:"-"`
 }
 
 // windowDiff is the answer. CommonPrefix counts the messages with which both begin.
@@ -111,10 +113,10 @@ func sideOf(ctx context.Context, cl *client.Client, key string, p contextengine.
 	}
 	shown, _ := explanations(res)
 	for i, m := range res.Messages {
-		if shown[i].Seq == 0 {
+		if shown[i].Kind == "" {
 			return s, errors.New("the node does not say which event each message of its window is")
 		}
-		s.lines = append(s.lines, diffLine{Seq: shown[i].Seq, Kind: shown[i].Kind, Tokens: shown[i].Tokens, Message: m})
+		s.lines = append(s.lines, diffLine{Seq: shown[i].Seq, SessionKey: shown[i].SessionKey, Kind: shown[i].Kind, Tokens: shown[i].Tokens, Message: m})
 	}
 	return s, nil
 }
@@ -122,13 +124,24 @@ func sideOf(ctx context.Context, cl *client.Client, key string, p contextengine.
 // compare lays the windows side by side. What both show they show in the same
 // order, since the log has only one, so a walk along the second suffices.
 func (d *windowDiff) compare() {
-	at := make(map[int64]int, len(d.From.lines))
+	// What was inherited has its ancestor's seqs, and what is no event has none.
+	type name struct {
+		seq           int64
+		session, kind string
+	}
+	nameOf := func(l diffLine) name {
+		if l.Seq > 0 {
+			l.Kind = ""
+		}
+		return name{l.Seq, l.SessionKey, l.Kind}
+	}
+	at := make(map[name]int, len(d.From.lines))
 	for i, l := range d.From.lines {
-		at[l.Seq] = i
+		at[nameOf(l)] = i
 	}
 	next := 0
 	for i, l := range d.To.lines {
-		j, both := at[l.Seq]
+		j, both := at[nameOf(l)]
 		if !both || j < next {
 			l.Op = "+"
 			d.Lines = append(d.Lines, l)

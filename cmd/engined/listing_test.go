@@ -36,6 +36,11 @@ var answers = map[string]string{
 		`"contextProjection":{"mode":"per_turn","epoch":"3","fingerprint":"abc"},"head":1234,"epoch":3,"leftOut":2,"overBudget":{"budget":1000,"needed":1234,"items":[{"seq":1234,"tokens":1100}]},` +
 		`"explanation":[{"seq":1230,"kind":"summary","tokens":134,"shown":true,"reason":"summary of older messages"},{"seq":1234,"kind":"message","tokens":1100,"shown":true,"reason":"newest user message, always shown"},` +
 		`{"seq":1229,"kind":"message","tokens":50,"shown":false,"reason":"older than what fits the budget"}]}`,
+	"GET /v1/sessions/recalls": `{"sessionKey":"recalls"}`,
+	"POST /v1/sessions/recalls/assemble": `{"messages":[{"role":"user","content":"[engined: …]"},{"role":"user","content":"<passages>"},{"role":"user","content":"and now?"}],"estimatedTokens":90,` +
+		`"contextProjection":{"mode":"per_turn","epoch":"3","fingerprint":"abc"},"head":9,"epoch":3,` +
+		`"explanation":[{"seq":0,"kind":"notice","tokens":23,"shown":true,"reason":"no user message to begin with"},{"seq":2,"kind":"passage","tokens":30,"shown":true,"reason":"older passage that matches what is asked"},` +
+		`{"seq":4,"kind":"passage","tokens":20,"shown":true,"reason":"older passage that matches what is asked"},{"seq":9,"kind":"message","tokens":17,"shown":true,"reason":"newest user message, always shown"}]}`,
 	"POST /v1/sessions/dry/compact": `{"ok":true,"compacted":false,"reason":"dry run","epoch":3,"result":{"tokensBefore":98765,"tokensAfter":43210,"details":{"epoch":3,"steps":[` +
 		`{"id":0,"level":1,"covers":[{"from":1,"to":40}],"sourceTokens":9000,"maxTokens":1200},{"id":1,"level":2,"covers":[{"from":1,"to":40},{"from":44,"to":90}],"sourceTokens":2400,"maxTokens":800}],"calls":2,"rounds":2,"inputTokens":13200,"outputTokens":2000,"estimatedCostMicros":8480}}}`,
 	"GET /v1/sessions/dry":                 `{"sessionKey":"dry"}`,
@@ -69,21 +74,23 @@ func TestListings(t *testing.T) {
 	t.Parallel()
 	url := fakeHTTP(t)
 	for name, args := range map[string][]string{
-		"sessions":       {"sessions"},
-		"sessions-json":  {"sessions", "--json"},
-		"show":           {"show", "agent:main"},
-		"events":         {"events", "agent:main"},
-		"events-json":    {"events", "agent:main", "--json"},
-		"window":         {"window", "agent:main", "--budget", "1000"},
-		"window-explain": {"window", "agent:main", "--budget", "1000", "--explain"},
-		"window-json":    {"window", "agent:main", "--budget", "1000", "--json"},
-		"grep":           {"grep", "静默", "--limit", "2", "--session", "agent:main"},
-		"grep-json":      {"grep", "x", "--limit", "2", "--json"},
-		"compact":        {"compact", "agent:main", "--force"},
-		"compact-dry":    {"compact", "dry", "--dry-run"},
-		"engines":        {"engines"},
-		"engines-clear":  {"engines", "clear", "a/b"},
-		"engines-fine":   {"engines", "clear", "y"},
+		"sessions":        {"sessions"},
+		"sessions-json":   {"sessions", "--json"},
+		"show":            {"show", "agent:main"},
+		"events":          {"events", "agent:main"},
+		"events-json":     {"events", "agent:main", "--json"},
+		"window":          {"window", "agent:main", "--budget", "1000"},
+		"window-explain":  {"window", "agent:main", "--budget", "1000", "--explain"},
+		"window-passages": {"window", "recalls", "--explain"},
+		"diff-passages":   {"diff", "recalls", "--from", "9", "--json"},
+		"window-json":     {"window", "agent:main", "--budget", "1000", "--json"},
+		"grep":            {"grep", "静默", "--limit", "2", "--session", "agent:main"},
+		"grep-json":       {"grep", "x", "--limit", "2", "--json"},
+		"compact":         {"compact", "agent:main", "--force"},
+		"compact-dry":     {"compact", "dry", "--dry-run"},
+		"engines":         {"engines"},
+		"engines-clear":   {"engines", "clear", "a/b"},
+		"engines-fine":    {"engines", "clear", "y"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

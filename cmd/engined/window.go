@@ -99,7 +99,7 @@ func (c *cli) printTotals(res contextengine.AssembleResult) error {
 	if o := res.OverBudget; o != nil {
 		fmt.Fprintf(c.out, "OVER BUDGET: the smallest valid window needs %s tokens, the budget is %s\n", thousands(o.Needed), thousands(o.Budget))
 		for _, it := range o.Items {
-			fmt.Fprintf(c.out, "  seq %d: %s tokens\n", it.Seq, thousands(it.Tokens))
+			fmt.Fprintf(c.out, "  seq %s: %s tokens\n", seqText(it.Seq), thousands(it.Tokens))
 		}
 	}
 	return nil
@@ -123,8 +123,28 @@ func explanations(res contextengine.AssembleResult) (shown, leftOut []contexteng
 			leftOut = append(leftOut, e)
 		}
 	}
+	shown = inOneMessage(shown)
 	if len(shown) != len(res.Messages) {
 		shown = make([]contextengine.Explanation, len(res.Messages))
 	}
 	return shown, leftOut
 }
+
+// inOneMessage has one line for all passages of a message; it is no event.
+func inOneMessage(shown []contextengine.Explanation) []contextengine.Explanation {
+	var out []contextengine.Explanation
+	for _, e := range shown {
+		if e.Kind != "passage" {
+			out = append(out, e)
+			continue
+		}
+		if n := len(out) - 1; n >= 0 && out[n].Kind == passages {
+			out[n].Tokens += e.Tokens
+			continue
+		}
+		out = append(out, contextengine.Explanation{Kind: passages, Tokens: e.Tokens, Shown: true, Reason: "older passages that match what is asked"})
+	}
+	return out
+}
+
+const passages = "passages"

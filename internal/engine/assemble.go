@@ -195,6 +195,9 @@ func (w *windows) render(ctx context.Context, s store.Session, m *material, plan
 	next.texts = make(map[int64]string, len(m.state.Live))
 	var missing []int64
 	for _, it := range plan.Items {
+		if it.Kind == window.KindNotice {
+			continue
+		}
 		if it.Kind == window.KindSummary {
 			if t, ok := m.texts[it.Seq]; ok {
 				next.texts[it.Seq] = t

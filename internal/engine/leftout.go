@@ -67,9 +67,10 @@ func (m *material) leftOut(plan window.Plan) int {
 	}
 	shown := make(map[int64]bool, len(plan.Summaries))
 	for _, it := range plan.Items {
-		if it.Kind == window.KindSummary {
+		switch {
+		case it.Kind == window.KindSummary:
 			shown[it.Seq] = true
-		} else if !m.state.Covered(it.Seq) {
+		case it.Kind == window.KindMessage && !m.state.Covered(it.Seq):
 			n--
 		}
 	}

@@ -397,12 +397,13 @@ func TestRecallExplainsItsPassages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, _ := passages(t, w)
+	got, at := passages(t, w)
 	if strings.Count(got, "</passage>") != strings.Count(got, "<passage ") || strings.Contains(got, "</PASSAGES>") {
 		t.Errorf("a passage ends its own mark: %q", got)
 	}
-	last := w.Explanation[len(w.Explanation)-1]
-	if last.Kind != "passage" || !last.Shown || last.Tokens == 0 {
-		t.Errorf("%+v", last)
+	// What explains a message is in the message's place.
+	e := w.Explanation[at]
+	if e.Kind != "passage" || !e.Shown || e.Tokens == 0 || w.Explanation[at+1].Reason != "newest user message, always shown" {
+		t.Errorf("message %d of the window: %+v", at, w.Explanation)
 	}
 }

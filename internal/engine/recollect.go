@@ -233,19 +233,21 @@ func (c *recollection) into(res *contextengine.AssembleResult, m *material, item
 	if !explain {
 		return
 	}
-	// The marks around the passages are counted with the first.
+	// In the place of their message, and the marks around them with the first.
+	passages := make([]contextengine.Explanation, 0, len(c.cites))
 	frame := c.tokens
 	for _, p := range c.cites {
 		frame -= p.Tokens
 	}
 	for _, p := range c.cites {
 		seg, seq, _ := m.state.Line.Locate(p.Place)
-		res.Explanation = append(res.Explanation, contextengine.Explanation{
+		passages = append(passages, contextengine.Explanation{
 			Seq: seq, SessionKey: seg.SessionKey, Kind: "passage", Tokens: p.Tokens + frame, Shown: true,
 			Reason: "older passage that matches what is asked",
 		})
 		frame = 0
 	}
+	res.Explanation = slices.Insert(res.Explanation, c.at, passages...)
 }
 
 // fingerprint is equal for windows of equal fingerprint with the same passages

@@ -39,7 +39,7 @@ func (l Line) Locate(place int64) (seg Segment, seq int64, own bool) {
 		return Segment{}, place - l.Base(), true
 	}
 	for _, s := range l {
-		if place <= s.To {
+		if place > s.After && place <= s.To {
 			return s, place - s.After, false
 		}
 	}

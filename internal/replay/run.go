@@ -180,7 +180,7 @@ func (r *run) end(ctx context.Context) (Result, error) {
 		case !e.Shown:
 		case e.Kind == "summary":
 			r.res.Summaries++
-		default:
+		case e.Kind == "message":
 			r.res.Shown++
 		}
 	}

@@ -23,6 +23,9 @@ func Build(in Input) Plan {
 		e := l.edgesBehind(false)
 		for f.start = max(f.start, e.min); f.start <= l.newestUser && e.anchored(f.start); f.start++ {
 		}
+		if e.notice {
+			f.start = len(l.units)
+		}
 	}
 	b.messages(f)
 	if f.start > f.lead || in.Older {
@@ -42,6 +45,8 @@ type builder struct {
 	pinned, tail []Item
 	// tailAt is when each item of tail came into the window.
 	tailAt []int64
+	// opened tells that the engine's notice begins the window.
+	opened bool
 }
 
 func (b *builder) summaries(shown []showing) {
@@ -69,6 +74,11 @@ func (b *builder) summaries(shown []showing) {
 func (b *builder) messages(f fitting) {
 	p := b.plan
 	shown := make([]bool, len(b.in.Entries))
+	if b.edgesBehind(len(p.Summaries) > 0).notice {
+		n := int(b.in.calibrated(openingTokens))
+		p.Items, p.Tokens = append(p.Items, Item{Kind: KindNotice, Tokens: n, Whole: openingTokens, Reason: Opens}), p.Tokens+n
+		b.opened = true
+	}
 	from := len(p.Items)
 	b.front(f, func(i int) {
 		if b.units[i].pinned == none {
@@ -100,7 +110,7 @@ func (b *builder) messages(f fitting) {
 // tail's anchor. They come in log order, but a user message before all others
 // where the provider wants the window to begin with one.
 func (b *builder) front(f fitting, show func(unit int)) {
-	e := b.edgesBehind(len(b.plan.Items) > 0)
+	e := b.edgesBehind(len(b.plan.Summaries) > 0)
 	anchor := e.anchor(f.start)
 	ahead := -1
 	if anchor >= 0 && e.firstPinned < anchor {

@@ -23,6 +23,9 @@ func check(in Input, p Plan) error {
 func checkNothingLost(in Input, p Plan) error {
 	count := map[int64]int{}
 	for _, it := range p.Items {
+		if it.Kind == KindNotice {
+			continue
+		}
 		count[it.Seq]++
 	}
 	for _, lo := range p.LeftOut {
@@ -117,7 +120,7 @@ func checkPairs(in Input, p Plan) error {
 	var head Entry
 	var open []string
 	for _, it := range p.Items {
-		if it.Kind == KindSummary {
+		if it.Kind != KindMessage {
 			continue
 		}
 		e := bySeq[it.Seq]
@@ -217,21 +220,25 @@ func checkNewestUser(in Input, p Plan) error {
 	return nil
 }
 
+// checkFirst: in Anthropic's dialect the user begins, or the engine does where
+// no user is on the path.
 func checkFirst(in Input, p Plan) error {
-	if in.Dialect != message.Anthropic || len(p.Items) == 0 || p.Items[0].Kind == KindSummary {
+	for i, it := range p.Items {
+		if it.Kind != KindNotice {
+			continue
+		}
+		said := slices.ContainsFunc(in.Entries, func(e Entry) bool {
+			return e.Role == message.User && !e.Flags.Has(message.Hidden) || nobodys(in.Entries, e)
+		})
+		if i > 0 || len(p.Items) == 1 || said || in.Dialect != message.Anthropic || len(p.Summaries) > 0 {
+			return fmt.Errorf("a notice at %d of %d", i, len(p.Items))
+		}
+	}
+	if in.Dialect != message.Anthropic || len(p.Items) == 0 || p.Items[0].Kind != KindMessage {
 		return nil
 	}
 	for _, e := range in.Entries {
-		if e.Seq != p.Items[0].Seq || e.Role == message.User || p.Items[0].WithoutResults {
-			continue
-		}
-		// A turn that is under way is shown though no user message is there, and
-		// so is the newest message where the summaries before it have no room.
-		reason := p.Items[0].Reason
-		alone := reason == OpenCall || reason == Unread || reason == Newest && len(in.Summaries) > 0
-		if !alone || slices.ContainsFunc(in.Entries, func(e Entry) bool {
-			return e.Role == message.User && !e.Flags.Has(message.Hidden) || nobodys(in.Entries, e)
-		}) {
+		if e.Seq == p.Items[0].Seq && e.Role != message.User && !p.Items[0].WithoutResults {
 			return fmt.Errorf("begins with seq %d, which is not the user's", e.Seq)
 		}
 	}

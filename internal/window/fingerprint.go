@@ -56,6 +56,9 @@ func (b *builder) fingerprint(f fitting) string {
 		put(b.pruned.trim)
 		put(b.pruned.clear)
 	}
+	if b.opened {
+		put(-2)
+	}
 	sum := sha256.Sum256(buf)
 	return hex.EncodeToString(sum[:16])
 }

@@ -101,6 +101,9 @@ func (l *layout) fit() fitting {
 		}
 	}
 	e := l.edges()
+	if e.notice {
+		pinned += l.in.calibrated(openingTokens) << chargeBits
+	}
 	lead := 0
 	if !l.in.Older {
 		lead = e.min

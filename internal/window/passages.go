@@ -72,10 +72,7 @@ func RenderPassages(d message.Dialect, passages []Passage) []byte {
 			Timestamp  int64  `json:"timestamp"`
 		}{"custom", RecallType, b.String(), false, at})
 	}
-	return encode(struct {
-		Role    string `json:"role"`
-		Content string `json:"content"`
-	}{"user", b.String()})
+	return encode(userMessage{"user", b.String()})
 }
 
 // attribute is a text that cannot leave its quotes.

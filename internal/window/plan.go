@@ -12,12 +12,18 @@ type Kind uint8
 const (
 	KindMessage Kind = iota
 	KindSummary
+	// KindNotice is the engine's own, and no event: its Seq is 0.
+	KindNotice
 )
 
 // String is the kind's name in an explanation.
 func (k Kind) String() string {
-	if k == KindSummary {
+	switch k {
+	case KindSummary:
 		return "summary"
+	case KindNotice:
+		return "notice"
+	case KindMessage:
 	}
 	return "message"
 }

@@ -29,6 +29,9 @@ const (
 	SummaryShort
 	// Rewritten: a message of which a shorter form stands in the window.
 	Rewritten
+	// Opens: the engine's own notice, where the provider wants a window to begin
+	// with the user and none is there to begin it.
+	Opens
 )
 
 // Why something is left out.
@@ -68,6 +71,7 @@ var reasonTexts = map[Reason]string{
 	PrunedClear:   "old tool result, pruned whole",
 	SummaryShort:  "summary of older messages, shortened for want of room",
 	Rewritten:     "old tool result, rewritten to a shorter form",
+	Opens:         "no user message to begin with",
 	Trimmed:       "older than what fits the budget",
 	HiddenMessage: "excluded by the host, or nothing that a model takes",
 	OrphanResult:  "tool result without its call",

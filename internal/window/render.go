@@ -32,6 +32,10 @@ func (p Plan) Render(src Source) ([]json.RawMessage, error) {
 	out := make([]json.RawMessage, 0, len(p.Items))
 	summary := 0
 	for _, it := range p.Items {
+		if it.Kind == KindNotice {
+			out = append(out, encode(userMessage{"user", opening}))
+			continue
+		}
 		if it.Kind == KindSummary {
 			text, ok := src.Summaries[it.Seq]
 			if !ok {

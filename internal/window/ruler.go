@@ -28,6 +28,8 @@ type edges struct {
 	// userFirst: nothing of the engine's begins the window, and the provider
 	// wants the user to.
 	userFirst bool
+	// notice: the provider wants the user to begin, and none is there.
+	notice bool
 	// min is the first edge.
 	min int
 	// firstPinned is the first unit that is always shown.
@@ -37,7 +39,8 @@ type edges struct {
 // edgesBehind are the edges of a tail that follows summaries or does not. An
 // Anthropic window without them begins at a user message: a tail that starts
 // within a turn has that turn's user message in front of it, its anchor. Where no
-// user has spoken there is no such place, and the tail is empty.
+// user has spoken the engine's notice begins it: what a reset kept, or what an
+// ancestor's erasure left, may be the inside of a turn.
 func (l *layout) edgesBehind(summaries bool) edges {
 	e := edges{layout: l, firstPinned: len(l.units)}
 	if l.in.Dialect != message.Anthropic || summaries {
@@ -51,10 +54,8 @@ func (l *layout) edgesBehind(summaries bool) edges {
 			e.userFirst, e.min = true, i
 		}
 	}
-	switch {
-	case !e.userFirst:
-		e.min = len(l.units)
-	case e.firstPinned < e.min:
+	e.notice = !e.userFirst && len(l.units) > 0
+	if e.firstPinned < e.min {
 		// The user message goes in front of what is pinned before it.
 		e.min++
 	}

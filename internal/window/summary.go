@@ -29,11 +29,22 @@ func RenderSummary(d message.Dialect, s Summary, text string) []byte {
 			Timestamp    int64  `json:"timestamp"`
 		}{"compactionSummary", preamble + "\n\n" + text, s.TokensBefore, s.Timestamp})
 	}
-	return encode(struct {
-		Role    string `json:"role"`
-		Content string `json:"content"`
-	}{"user", preamble + "\n\n<summary>\n" + text + "\n</summary>"})
+	return encode(userMessage{"user", preamble + "\n\n<summary>\n" + text + "\n</summary>"})
 }
+
+// userMessage is how the engine itself speaks where a dialect has no role for it.
+type userMessage struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// opening stands where a window would begin with the model, which providers of
+// Anthropic's dialect refuse, and no user is there to go first. It is part of the
+// prefix, as preamble is; openingTokens is its uncalibrated size as a message.
+const (
+	opening       = "[engined: the conversation goes on here; what came before is not shown]"
+	openingTokens = 23
+)
 
 // encode is JSON without HTML escapes. The structs above hold strings and
 // numbers only, which always encode.

@@ -3,14 +3,14 @@
 // With `covers` (what each summary stands for, by its place) summaries say so;
 // `before` is how many places stand before the session's own seqs.
 export function read(answer, fallbackBudget, covers, before = 0) {
-  const shown = answer.explanation.filter((e) => e.shown && e.kind !== 'passage')
+  const shown = inOneMessage(answer.explanation.filter((e) => e.shown))
   const named = shown.length === answer.messages.length
   const rows = answer.messages.map((message, i) => ({
     message, seq: named ? shown[i].seq : 0, sessionKey: named ? shown[i].sessionKey : undefined, kind: named ? shown[i].kind : 'message',
     tokens: named ? shown[i].tokens : 0, reason: named ? shown[i].reason : '',
   }))
   for (const row of rows) {
-    if (row.sessionKey) continue // an ancestor's: its places are not known here
+    if (row.sessionKey || !row.seq) continue // an ancestor's, whose places are not known here, or no event
     row.place = row.seq + before
     if (row.kind === 'summary') row.covers = covers?.get(row.place)
   }
@@ -32,6 +32,18 @@ export function read(answer, fallbackBudget, covers, before = 0) {
   }
 }
 
+// One line for all passages of a message, which is no event.
+function inOneMessage(shown) {
+  const out = []
+  for (const e of shown) {
+    const last = out.at(-1)
+    if (e.kind !== 'passage') out.push(e)
+    else if (last?.kind === 'passages') last.tokens += e.tokens
+    else out.push({ seq: 0, kind: 'passages', tokens: e.tokens, reason: 'older passages that match what is asked' })
+  }
+  return out
+}
+
 // compare lays two windows side by side. What both show they show in the same
 // order, since the log has only one, so a walk along the second suffices.
 export function compare({ rows: a }, { rows: b, leftOut }) {
@@ -40,7 +52,8 @@ export function compare({ rows: a }, { rows: b, leftOut }) {
   // fate is why what A showed is not in B.
   const fate = (row) => reasons.get(name(row)) ??
     summaries.filter((s) => s.covers.some((r) => r.from <= row.place && row.place <= r.to)).map((s) => `now in summary ${s.seq}`)[0] ?? ''
-  const name = (row) => `${row.seq} ${row.sessionKey ?? ''}` // what was inherited has its ancestor's seqs
+  // What was inherited has its ancestor's seqs, and what is no event has none.
+  const name = (row) => `${row.seq || row.kind} ${row.sessionKey ?? ''}`
   const at = new Map(a.map((row, i) => [name(row), i]))
   const lines = []
   const left = (row) => lines.push({ op: 'left', row: { ...row, reason: fate(row) } })
