@@ -69,24 +69,4 @@ DELETE FROM tenant_limits WHERE tenant_id = @tenant_id;
 SELECT count(*) FROM (SELECT FROM sessions WHERE tenant_id = @tenant_id LIMIT @max_rows::bigint) s;
 
 -- name: CountBytes :one
--- Adds what came since the last count. Events after the newest gap-safe place
--- wait for the next one.
-WITH before AS (
-    SELECT u.xid, u.position, u.bytes FROM tenant_usage u WHERE u.tenant_id = @tenant_id FOR UPDATE
-), came AS (
-    SELECT e.xid, e.position, octet_length(e.body) + coalesce(octet_length(b.body), 0) AS bytes
-    FROM events e
-    LEFT JOIN bodies b ON b.tenant_id = e.tenant_id AND b.sid = e.sid AND b.hash = e.body_ref
-    WHERE e.tenant_id = @tenant_id AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
-      AND (e.xid, e.position) > (coalesce((SELECT xid FROM before), '0'::xid8), coalesce((SELECT position FROM before), 0))
-    ORDER BY e.xid, e.position LIMIT @max_rows::bigint
-), newest AS (
-    SELECT xid, position FROM came ORDER BY xid DESC, position DESC LIMIT 1
-)
-INSERT INTO tenant_usage AS t (tenant_id, xid, position, bytes)
-SELECT @tenant_id, coalesce((SELECT xid FROM newest), (SELECT xid FROM before), '0'::xid8),
-       coalesce((SELECT position FROM newest), (SELECT position FROM before), 0),
-       coalesce((SELECT bytes FROM before), 0) + coalesce((SELECT sum(bytes) FROM came), 0)
-ON CONFLICT (tenant_id) DO UPDATE SET xid = excluded.xid, position = excluded.position, bytes = excluded.bytes, counted_at = now()
-WHERE (t.xid, t.position) <= (excluded.xid, excluded.position)
-RETURNING t.bytes, (SELECT count(*) FROM came)::bigint AS came;
+SELECT o_bytes::bigint AS bytes, o_came::bigint AS came FROM count_bytes(@tenant_id::text, @max_rows::bigint);

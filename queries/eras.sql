@@ -31,8 +31,9 @@ RETURNING era;
 -- Places in the order of an era that is over.
 DELETE FROM checkpoints;
 
--- name: RecountUsage :exec
-UPDATE tenant_usage SET xid = '0'::xid8, position = 0, bytes = 0;
+-- name: RecountBytes :exec
+WITH counted AS (DELETE FROM session_bytes)
+UPDATE tenant_bytes SET xid = '0'::xid8, position = 0, bytes = 0;
 
 -- name: RestartSearch :exec
 -- What is indexed stays findable; reading on from the beginning finds it known.

@@ -19,10 +19,7 @@ LIMIT @max_rows::integer;
 -- in use was forked from. Of the page alone is that asked: who inherits from a
 -- session costs more to find than all else here.
 SELECT p.sid, p.session_key, p.created_at, p.updated_at, m.may,
-       (CASE WHEN m.may THEN
-            coalesce((SELECT sum(octet_length(e.body)) FROM events e WHERE e.tenant_id = @tenant_id AND e.sid = p.sid), 0)
-            + coalesce((SELECT sum(octet_length(b.body)) FROM bodies b WHERE b.tenant_id = @tenant_id AND b.sid = p.sid), 0)
-        ELSE 0 END)::bigint AS bytes
+       coalesce((SELECT b.bytes FROM session_bytes b WHERE b.tenant_id = @tenant_id AND b.sid = p.sid), 0)::bigint AS bytes
 FROM (
     SELECT s.sid, s.session_key, s.created_at, s.updated_at FROM sessions s
     WHERE s.tenant_id = @tenant_id AND (s.updated_at, s.sid) > (@after_updated::timestamptz, @after_sid::uuid)
@@ -42,9 +39,4 @@ SELECT pg_advisory_xact_lock(7421, hashtext(@tenant_id::text));
 
 -- name: BytesKept :one
 -- What was counted of a tenant, without what is erased and not gone yet.
-SELECT (u.bytes
-        - coalesce((SELECT sum(octet_length(e.body)) FROM tombstones t JOIN events e ON e.tenant_id = t.tenant_id AND e.sid = t.sid
-                    WHERE t.tenant_id = @tenant_id AND t.emptied_at IS NULL AND (e.xid, e.position) <= (u.xid, u.position)), 0)
-        - coalesce((SELECT sum(octet_length(b.body)) FROM tombstones t JOIN bodies b ON b.tenant_id = t.tenant_id AND b.sid = t.sid
-                    WHERE t.tenant_id = @tenant_id AND t.emptied_at IS NULL), 0))::bigint AS bytes
-FROM tenant_usage u WHERE u.tenant_id = @tenant_id;
+SELECT bytes FROM tenant_bytes WHERE tenant_id = @tenant_id;

@@ -138,7 +138,7 @@ func (s *Store) OpenEra(ctx context.Context, tell func(sessions int64)) (FeedEra
 		if err != nil {
 			return err
 		}
-		for _, step := range []func(context.Context) error{q.ForgetCheckpoints, q.RecountUsage, q.ResumSearch} {
+		for _, step := range []func(context.Context) error{q.ForgetCheckpoints, q.RecountBytes, q.ResumSearch} {
 			if err := step(ctx); err != nil {
 				return err
 			}

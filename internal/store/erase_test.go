@@ -416,6 +416,7 @@ func TestEveryTableIsErasedOrHoldsNothingOfASession(t *testing.T) {
 		"sessions",         // goes first, in the transaction that hides the session
 		"summarizer_gates", // a tenant's; its errors are statuses, never texts
 		"summarizer_spend", // a tenant's
+		"tenant_bytes",     // a tenant's
 		"tenant_limits",    // a tenant's
 		"tenant_usage",     // a tenant's
 		"tombstones",       // stays: hashes and counts
@@ -466,5 +467,47 @@ func TestRetentionErasesWhatExpiredAndNothingInUse(t *testing.T) {
 	}
 	if found, _, _, err := s.ExpiredAfter(t.Context(), store.Retention{}, store.RetentionCursor{}, 100); err != nil || len(found) > 0 {
 		t.Errorf("without a policy: %v, %v", found, err)
+	}
+}
+
+// A row that somebody changes while it is to go has moved when it is reached: it
+// goes all the same, and counts.
+func TestWhatChangesWhileItIsErasedGoesToo(t *testing.T) {
+	t.Parallel()
+	url := testdb.New(t)
+	s := openURL(t, url)
+	a := fill(t, s, "k")
+	before := rowsOf(t, url, a.SID)
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As an ancestor's erasure does that takes its key out of the first event.
+	if _, err := tx.Exec(t.Context(), `UPDATE events SET body = body || '\x20' WHERE tenant_id = $1 AND sid = $2 AND seq = 1`, tenant, a.SID); err != nil {
+		t.Fatal(err)
+	}
+	receipt := make(chan store.Erasure, 1)
+	go func() {
+		e, err := s.Erase(t.Context(), tenant, "k")
+		if err != nil || !e.Complete {
+			t.Errorf("%+v, %v", e, err)
+		}
+		receipt <- e
+	}()
+	waitForLock(t, url)
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	e := <-receipt
+	if left := rowsOf(t, url, a.SID); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	if diff := cmp.Diff(before, e.Counts); diff != "" {
+		t.Errorf("receipt (-rows +counts):\n%s", diff)
 	}
 }

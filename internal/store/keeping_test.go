@@ -191,3 +191,72 @@ func TestTheLongestIdleAreFoundWithoutAskingOfAll(t *testing.T) {
 		t.Errorf("found %d of 1976", found)
 	}
 }
+
+// Counts, writes and erasures meet all the time: what is counted in the end is what
+// is there, also where a session held the same large message twice.
+func TestWhatIsCountedGoesWithItsSession(t *testing.T) {
+	t.Parallel()
+	url := testdb.New(t)
+	nodes := []*store.Store{openURL(t, url), openURL(t, url)}
+	large := strings.Repeat("L", 300<<10)
+	done := make(chan struct{})
+	var counting, writing sync.WaitGroup
+	for _, s := range nodes {
+		counting.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if _, err := s.CountBytes(t.Context(), tenant); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for w := range 4 {
+		writing.Go(func() {
+			s := nodes[w%2]
+			for i := range 60 {
+				key := fmt.Sprint(w, "-", i)
+				for range 3 {
+					if _, err := s.Append(t.Context(), item(key, msg(strings.Repeat("m", 1000), 1))); err != nil {
+						t.Error(err)
+					}
+				}
+				if i%20 == 0 {
+					if _, err := s.Append(t.Context(), item(key, msg(large, 1), msg(large, 1))); err != nil {
+						t.Error(err)
+					}
+				}
+				if i%4 != 3 {
+					if _, err := s.Erase(t.Context(), tenant, key); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	writing.Wait()
+	close(done)
+	counting.Wait()
+	var want, got int64
+	const sums = `SELECT (SELECT coalesce(sum(octet_length(body)), 0) FROM events) + (SELECT coalesce(sum(octet_length(body)), 0) FROM bodies)`
+	if err := queryRow(t, url, sums, &want); err != nil {
+		t.Fatal(err)
+	}
+	for until := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) { // other tests' transactions hold the count back
+		var err error
+		if got, err = nodes[0].CountBytes(t.Context(), tenant); err != nil {
+			t.Fatal(err)
+		}
+		if got == want {
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatalf("%d bytes counted, %d are there", got, want)
+		}
+	}
+}

@@ -74,15 +74,12 @@ func (s *Store) CountSessions(ctx context.Context, tenant string, most int64) (i
 	return n, nil
 }
 
-// CountBytes tells how many bytes a tenant's events hold, before compression
-// and without what stands beside the log. It adds what came since it was last
+// CountBytes tells how many bytes the events of a tenant's sessions hold, before
+// compression and without what stands beside the log. It adds what came since it was last
 // asked, so its cost follows what is new.
 func (s *Store) CountBytes(ctx context.Context, tenant string) (int64, error) {
 	for {
 		r, err := s.of(tenant).CountBytes(ctx, db.CountBytesParams{TenantID: tenant, MaxRows: countStep})
-		if errors.Is(err, pgx.ErrNoRows) {
-			continue // another node has counted further; what it found is there now
-		}
 		if err != nil {
 			return 0, fmt.Errorf("tenant: %w", errUnavailable(err))
 		}

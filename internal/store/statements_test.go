@@ -19,7 +19,7 @@ var everyones = map[string]string{
 	"NoticesAfter": "relay: ids of all sessions", "SearchBehind": "indexing: which tenants are behind", "SearchTenants": "rebuild: the tenants' names", "SearchLag": "metrics: numbers",
 	"SessionsAfter": "doctor and rebuild: ids of all sessions", "SessionTables": "catalogue",
 	"KeyByID": "a key tells its tenant", "CountKeys": "whether there is any key", "RevokeKey": "operators, by id", "KeysUsed": "a node's uses, by id",
-	"WorthPreparing": "sweep: each session with its own tenant", "RecountUsage": "new era: all tenants are counted anew", "RestartSearch": "new era", "ResumSearch": "new era",
+	"WorthPreparing": "sweep: each session with its own tenant", "RecountBytes": "new era: all tenants are counted anew", "RestartSearch": "new era", "ResumSearch": "new era",
 	"SessionsOfKey": "doctor and rebuild: ids of sessions", "DropStrayDebts": "doctor", "CallDebts": "rebuild", "CallRedos": "rebuild",
 	"ListKeys": "operators: of one tenant or all", "ListTenantLimits": "operators", "ForgetAudit": "sweep: retention",
 	"SessionKeysByMaster": "operators: which master keys are in use", "SessionKeysNotUnder": "operators: rotation", "CountSealed": "doctor: numbers", "NewestSealed": "doctor and starting nodes: ids of sessions",

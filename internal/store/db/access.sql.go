@@ -11,25 +11,7 @@ import (
 )
 
 const countBytes = `-- name: CountBytes :one
-WITH before AS (
-    SELECT u.xid, u.position, u.bytes FROM tenant_usage u WHERE u.tenant_id = $1 FOR UPDATE
-), came AS (
-    SELECT e.xid, e.position, octet_length(e.body) + coalesce(octet_length(b.body), 0) AS bytes
-    FROM events e
-    LEFT JOIN bodies b ON b.tenant_id = e.tenant_id AND b.sid = e.sid AND b.hash = e.body_ref
-    WHERE e.tenant_id = $1 AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
-      AND (e.xid, e.position) > (coalesce((SELECT xid FROM before), '0'::xid8), coalesce((SELECT position FROM before), 0))
-    ORDER BY e.xid, e.position LIMIT $2::bigint
-), newest AS (
-    SELECT xid, position FROM came ORDER BY xid DESC, position DESC LIMIT 1
-)
-INSERT INTO tenant_usage AS t (tenant_id, xid, position, bytes)
-SELECT $1, coalesce((SELECT xid FROM newest), (SELECT xid FROM before), '0'::xid8),
-       coalesce((SELECT position FROM newest), (SELECT position FROM before), 0),
-       coalesce((SELECT bytes FROM before), 0) + coalesce((SELECT sum(bytes) FROM came), 0)
-ON CONFLICT (tenant_id) DO UPDATE SET xid = excluded.xid, position = excluded.position, bytes = excluded.bytes, counted_at = now()
-WHERE (t.xid, t.position) <= (excluded.xid, excluded.position)
-RETURNING t.bytes, (SELECT count(*) FROM came)::bigint AS came
+SELECT o_bytes::bigint AS bytes, o_came::bigint AS came FROM count_bytes($1::text, $2::bigint)
 `
 
 type CountBytesParams struct {
@@ -42,28 +24,9 @@ type CountBytesRow struct {
 	Came  int64
 }
 
-// Adds what came since the last count. Events after the newest gap-safe place
-// wait for the next one.
+// CountBytes
 //
-//	WITH before AS (
-//	    SELECT u.xid, u.position, u.bytes FROM tenant_usage u WHERE u.tenant_id = $1 FOR UPDATE
-//	), came AS (
-//	    SELECT e.xid, e.position, octet_length(e.body) + coalesce(octet_length(b.body), 0) AS bytes
-//	    FROM events e
-//	    LEFT JOIN bodies b ON b.tenant_id = e.tenant_id AND b.sid = e.sid AND b.hash = e.body_ref
-//	    WHERE e.tenant_id = $1 AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
-//	      AND (e.xid, e.position) > (coalesce((SELECT xid FROM before), '0'::xid8), coalesce((SELECT position FROM before), 0))
-//	    ORDER BY e.xid, e.position LIMIT $2::bigint
-//	), newest AS (
-//	    SELECT xid, position FROM came ORDER BY xid DESC, position DESC LIMIT 1
-//	)
-//	INSERT INTO tenant_usage AS t (tenant_id, xid, position, bytes)
-//	SELECT $1, coalesce((SELECT xid FROM newest), (SELECT xid FROM before), '0'::xid8),
-//	       coalesce((SELECT position FROM newest), (SELECT position FROM before), 0),
-//	       coalesce((SELECT bytes FROM before), 0) + coalesce((SELECT sum(bytes) FROM came), 0)
-//	ON CONFLICT (tenant_id) DO UPDATE SET xid = excluded.xid, position = excluded.position, bytes = excluded.bytes, counted_at = now()
-//	WHERE (t.xid, t.position) <= (excluded.xid, excluded.position)
-//	RETURNING t.bytes, (SELECT count(*) FROM came)::bigint AS came
+//	SELECT o_bytes::bigint AS bytes, o_came::bigint AS came FROM count_bytes($1::text, $2::bigint)
 func (q *Queries) CountBytes(ctx context.Context, arg CountBytesParams) (CountBytesRow, error) {
 	row := q.db.QueryRow(ctx, countBytes, arg.TenantID, arg.MaxRows)
 	var i CountBytesRow

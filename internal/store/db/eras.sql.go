@@ -146,15 +146,17 @@ func (q *Queries) OpenEra(ctx context.Context, arg OpenEraParams) (int64, error)
 	return era, err
 }
 
-const recountUsage = `-- name: RecountUsage :exec
-UPDATE tenant_usage SET xid = '0'::xid8, position = 0, bytes = 0
+const recountBytes = `-- name: RecountBytes :exec
+WITH counted AS (DELETE FROM session_bytes)
+UPDATE tenant_bytes SET xid = '0'::xid8, position = 0, bytes = 0
 `
 
-// RecountUsage
+// RecountBytes
 //
-//	UPDATE tenant_usage SET xid = '0'::xid8, position = 0, bytes = 0
-func (q *Queries) RecountUsage(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, recountUsage)
+//	WITH counted AS (DELETE FROM session_bytes)
+//	UPDATE tenant_bytes SET xid = '0'::xid8, position = 0, bytes = 0
+func (q *Queries) RecountBytes(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, recountBytes)
 	return err
 }
 

@@ -13,12 +13,7 @@ import (
 )
 
 const bytesKept = `-- name: BytesKept :one
-SELECT (u.bytes
-        - coalesce((SELECT sum(octet_length(e.body)) FROM tombstones t JOIN events e ON e.tenant_id = t.tenant_id AND e.sid = t.sid
-                    WHERE t.tenant_id = $1 AND t.emptied_at IS NULL AND (e.xid, e.position) <= (u.xid, u.position)), 0)
-        - coalesce((SELECT sum(octet_length(b.body)) FROM tombstones t JOIN bodies b ON b.tenant_id = t.tenant_id AND b.sid = t.sid
-                    WHERE t.tenant_id = $1 AND t.emptied_at IS NULL), 0))::bigint AS bytes
-FROM tenant_usage u WHERE u.tenant_id = $1
+SELECT bytes FROM tenant_bytes WHERE tenant_id = $1
 `
 
 type BytesKeptParams struct {
@@ -27,12 +22,7 @@ type BytesKeptParams struct {
 
 // What was counted of a tenant, without what is erased and not gone yet.
 //
-//	SELECT (u.bytes
-//	        - coalesce((SELECT sum(octet_length(e.body)) FROM tombstones t JOIN events e ON e.tenant_id = t.tenant_id AND e.sid = t.sid
-//	                    WHERE t.tenant_id = $1 AND t.emptied_at IS NULL AND (e.xid, e.position) <= (u.xid, u.position)), 0)
-//	        - coalesce((SELECT sum(octet_length(b.body)) FROM tombstones t JOIN bodies b ON b.tenant_id = t.tenant_id AND b.sid = t.sid
-//	                    WHERE t.tenant_id = $1 AND t.emptied_at IS NULL), 0))::bigint AS bytes
-//	FROM tenant_usage u WHERE u.tenant_id = $1
+//	SELECT bytes FROM tenant_bytes WHERE tenant_id = $1
 func (q *Queries) BytesKept(ctx context.Context, arg BytesKeptParams) (int64, error) {
 	row := q.db.QueryRow(ctx, bytesKept, arg.TenantID)
 	var bytes int64
@@ -79,10 +69,7 @@ func (q *Queries) LockKeeping(ctx context.Context, arg LockKeepingParams) error 
 
 const longestIdle = `-- name: LongestIdle :many
 SELECT p.sid, p.session_key, p.created_at, p.updated_at, m.may,
-       (CASE WHEN m.may THEN
-            coalesce((SELECT sum(octet_length(e.body)) FROM events e WHERE e.tenant_id = $1 AND e.sid = p.sid), 0)
-            + coalesce((SELECT sum(octet_length(b.body)) FROM bodies b WHERE b.tenant_id = $1 AND b.sid = p.sid), 0)
-        ELSE 0 END)::bigint AS bytes
+       coalesce((SELECT b.bytes FROM session_bytes b WHERE b.tenant_id = $1 AND b.sid = p.sid), 0)::bigint AS bytes
 FROM (
     SELECT s.sid, s.session_key, s.created_at, s.updated_at FROM sessions s
     WHERE s.tenant_id = $1 AND (s.updated_at, s.sid) > ($2::timestamptz, $3::uuid)
@@ -116,10 +103,7 @@ type LongestIdleRow struct {
 // session costs more to find than all else here.
 //
 //	SELECT p.sid, p.session_key, p.created_at, p.updated_at, m.may,
-//	       (CASE WHEN m.may THEN
-//	            coalesce((SELECT sum(octet_length(e.body)) FROM events e WHERE e.tenant_id = $1 AND e.sid = p.sid), 0)
-//	            + coalesce((SELECT sum(octet_length(b.body)) FROM bodies b WHERE b.tenant_id = $1 AND b.sid = p.sid), 0)
-//	        ELSE 0 END)::bigint AS bytes
+//	       coalesce((SELECT b.bytes FROM session_bytes b WHERE b.tenant_id = $1 AND b.sid = p.sid), 0)::bigint AS bytes
 //	FROM (
 //	    SELECT s.sid, s.session_key, s.created_at, s.updated_at FROM sessions s
 //	    WHERE s.tenant_id = $1 AND (s.updated_at, s.sid) > ($2::timestamptz, $3::uuid)
