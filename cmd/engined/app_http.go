@@ -19,6 +19,7 @@ import (
 	"github.com/engined/engined/internal/console"
 	"github.com/engined/engined/internal/engine"
 	"github.com/engined/engined/internal/retrieval"
+	"github.com/engined/engined/internal/summarizers"
 )
 
 // listen binds the port of a node, or of a worker's health.
@@ -70,7 +71,7 @@ func (a *App) serveHTTP(listener net.Listener) error {
 		Local: a.open() && !a.cfg.Exposed(), LocalNames: []string{host},
 		Engine: a.upkeep, Steps: a.slot, Branches: a.slot, Log: a.store, Search: a.search, Lives: a.store, Auth: api.RingAuth(a.keys.Who),
 		Limiter: a.limiter, MaxCalls: a.cfg.MaxCalls, Audit: a.audit, AuditLog: a.store,
-		Summarizers: a.summarizerRows, Summarization: a.store, SpendMicros: micros(a.cfg.TenantSpend),
+		Summarizers: a.summarizerRows, Summarization: a.store, SpendMicros: summarizers.Micros(a.cfg.TenantSpend),
 		Ready: a.ready, Engines: a.engineList, ClearQuarantine: a.engines.ClearQuarantine,
 		Timeout: a.cfg.RequestTimeout, CompactTimeout: a.cfg.CompactTimeout + compactMargin,
 		Limits: api.Limits{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/engined/engined/internal/summarizers"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -47,7 +48,7 @@ func (m *models) Collect(ch chan<- prometheus.Metric) {
 	if n, err := m.app.store.OwedRedos(ctx); err == nil {
 		gauge(m.redo, float64(n))
 	}
-	if spenders, err := m.app.store.SpendersToday(ctx, micros(m.app.cfg.TenantSpend)); err == nil {
+	if spenders, err := m.app.store.SpendersToday(ctx, summarizers.Micros(m.app.cfg.TenantSpend)); err == nil {
 		n := 0
 		for _, t := range spenders {
 			if t.Over() {

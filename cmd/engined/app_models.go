@@ -21,29 +21,34 @@ func policy(cfg config.Config) compact.Policy {
 	}.Fitted()
 }
 
-// modelRules is the settings' word on models, whose policies hold.
-func modelRules(cfg config.Config) (engine.Models, error) {
-	if err := policy(cfg).Validate(); err != nil {
-		return nil, err
-	}
+// modelsOf is the settings' word on models.
+func modelsOf(cfg config.Config) engine.Models {
 	var out engine.Models
 	for _, w := range cfg.ModelWindows() {
-		if w.Threshold > 0 {
-			if err := policy(cfg).At(w.Threshold, w.Soft).Validate(); err != nil {
-				return nil, fmt.Errorf("model-windows: %s: %w", w.Pattern, err)
-			}
-		}
 		out = append(out, engine.ModelWindow(w))
 	}
-	return out, nil
+	return out
+}
+
+// checkPolicies refuses thresholds that cannot be held to, the general one and
+// those of models.
+func checkPolicies(cfg config.Config) error {
+	if err := policy(cfg).Validate(); err != nil {
+		return err
+	}
+	for _, w := range modelsOf(cfg) {
+		if w.Threshold > 0 {
+			if err := policy(cfg).At(w.Threshold, w.Soft).Validate(); err != nil {
+				return fmt.Errorf("model-windows: %s: %w", w.Pattern, err)
+			}
+		}
+	}
+	return nil
 }
 
 // debtMilli tells the store the thresholds: the general one, and each model's.
 func debtMilli(cfg config.Config) (general int64, of func(model string) int64) {
-	list := make(engine.Models, 0, len(cfg.ModelWindowList))
-	for _, w := range cfg.ModelWindows() {
-		list = append(list, engine.ModelWindow(w))
-	}
+	list := modelsOf(cfg)
 	return milli(cfg.CompactionThreshold), func(model string) int64 {
 		return milli(list.Policy(policy(cfg), model).Threshold)
 	}
@@ -52,12 +57,8 @@ func debtMilli(cfg config.Config) (general int64, of func(model string) int64) {
 // softMilli is where the first of all models may be worth preparing for, before
 // its factor is learned; each session's own soft threshold is held against it when
 // its drafts are planned.
-func (a *App) softMilli() int64 {
-	list, err := modelRules(a.cfg)
-	if err != nil {
-		list = nil
-	}
-	return milli(list.LeastSoft(policy(a.cfg))) * 1000 / int64(tokens.Prior("claude"))
+func softMilli(cfg config.Config) int64 {
+	return milli(modelsOf(cfg).LeastSoft(policy(cfg))) * 1000 / int64(tokens.Prior("claude"))
 }
 
 func milli(share float64) int64 { return int64(share*1000 + 0.5) }

@@ -20,7 +20,7 @@ func TestAThresholdAloneIsASetting(t *testing.T) {
 			t.Errorf("threshold %s: %v", threshold, err)
 			continue
 		}
-		if _, err := modelRules(cfg); err != nil {
+		if err := checkPolicies(cfg); err != nil {
 			t.Errorf("threshold %s: %v", threshold, err)
 		}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"os"
 
 	"github.com/engined/engined/internal/api"
@@ -42,14 +41,11 @@ func (a *App) summarizerRows(tenant string) []api.SummarizerRow {
 	var out []api.SummarizerRow
 	for _, s := range a.summarizers.Specs(tenant) {
 		out = append(out, api.SummarizerRow{
-			Name: s.Name, Kind: string(s.Kind), Model: s.Model, DailyLimitMicros: micros(s.DailyLimit),
+			Name: s.Name, Kind: string(s.Kind), Model: s.Model, DailyLimitMicros: summarizers.Micros(s.DailyLimit),
 		})
 	}
 	return out
 }
-
-// micros are millionths of a US dollar.
-func micros(dollars float64) int64 { return int64(math.Round(dollars * 1e6)) }
 
 func (a *App) redactor() (redact.Redactor, error) {
 	if !a.cfg.Redact {

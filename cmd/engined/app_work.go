@@ -55,6 +55,7 @@ func (a *App) makeEngines(ctx context.Context) error {
 		Summarizers: a.summarizers, Parallel: a.cfg.SummaryParallel, LastResortAfter: a.cfg.LastResortAfter,
 		Log: a.store, Notifier: notifier, Hooks: a.hooks,
 		Policy:        policy(a.cfg),
+		Models:        modelsOf(a.cfg),
 		RollingTurns:  a.cfg.RollingTurns,
 		Prune:         pruning(a.cfg),
 		Rewriting:     engine.Rewriting{On: a.cfg.RewriteResults},
@@ -62,7 +63,7 @@ func (a *App) makeEngines(ctx context.Context) error {
 		Limits: message.Limits{Bytes: int(a.cfg.MaxMessageBytes), Depth: a.cfg.MaxNesting},
 		Logger: a.log,
 	}
-	if cfg.Models, err = modelRules(a.cfg); err != nil {
+	if err := checkPolicies(a.cfg); err != nil {
 		return err
 	}
 	a.engine = engine.NewLossless(cfg)
@@ -187,7 +188,7 @@ func (a *App) startWorker(context.Context) error {
 		preparer = a.slot
 	}
 	w := worker.New(worker.Config{
-		Prepare: preparer, SoftMilli: a.softMilli(),
+		Prepare: preparer, SoftMilli: softMilli(a.cfg),
 		Debts: a.store, Bus: a.bus, Compactor: a.slot, Concurrency: a.cfg.WorkerConcurrency,
 		SweepInterval: a.cfg.SweepInterval, SweepLease: a.cfg.SweepLease,
 		Eraser: a.store, Retention: retentionOf(a.cfg), Keeping: keepingOf(a.cfg), RetentionInterval: a.cfg.RetentionInterval,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -160,7 +161,7 @@ func hintFor(err error) string {
 	switch {
 	case errors.As(err, &away) && isUntrusted(err):
 		return "--ca FILE names the certificates that the node's is signed by"
-	case errors.As(err, &away) && strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+	case errors.As(err, &away) && errors.Is(err, http.ErrSchemeMismatch):
 		return "this node answers plain HTTP: name it with http://"
 	case errors.As(err, &away):
 		return "start a node with `engined dev`, or name one with --url"

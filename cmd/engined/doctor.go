@@ -122,7 +122,7 @@ func checkNode(ctx context.Context, cfg config.Config) []check {
 	case err != nil:
 		ch.Detail, ch.Fix = err.Error(), "start a node (engined dev, engined serve), name one with --url, or give --database-url to check that"
 	case !ready.Ready:
-		ch.Detail, ch.Fix = cl.URL()+" is not ready: "+strings.TrimPrefix(ready.Detail, "not ready: "), "what is not ready needs a look; run doctor with --database-url and --nats-url"
+		ch.Detail, ch.Fix = cl.URL()+" is not ready: "+ready.Why(), "what is not ready needs a look; run doctor with --database-url and --nats-url"
 	default:
 		ch.OK, ch.Detail = true, cl.URL()+" is ready"
 	}
@@ -210,7 +210,7 @@ func checkSummarizers(ctx context.Context, cl *client.Client) check {
 
 func checkPostgres(ctx context.Context, cfg config.Config) []check {
 	pg := check{Name: "postgres"}
-	s, err := store.Open(ctx, store.Config{URL: cfg.DatabaseURL, MaxConns: 2, PgBouncer: cfg.PgBouncer, ApplicationName: "engined-doctor"})
+	s, err := store.Open(ctx, aside(cfg, "doctor"))
 	if err != nil {
 		pg.Detail, pg.Fix = strings.TrimPrefix(err.Error(), "postgres: "), "is Postgres running, and are host, user, password and database of --database-url right?"
 		return []check{pg}
@@ -278,7 +278,7 @@ func checkNATS(ctx context.Context, cfg config.Config) check {
 	ch.OK, ch.Detail = b.Healthy()
 	switch {
 	case ch.OK:
-	case strings.HasPrefix(ch.Detail, "connected"):
+	case b.Up():
 		ch.Fix = "start a node or a worker: they make the streams; if one runs, its log says why it could not. Without them turns are served, compactions wait"
 	default:
 		ch.Detail = natsHosts(cfg.NATSURL) + ": " + ch.Detail

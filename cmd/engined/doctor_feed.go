@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/engined/engined/internal/config"
 	"github.com/engined/engined/internal/store"
@@ -36,9 +35,7 @@ func (c *cli) fixFeed(ctx context.Context, cfg config.Config, always bool) error
 	if err := schemaFits(ctx, cfg.DatabaseURL); err != nil {
 		return err
 	}
-	s, err := store.Open(ctx, store.Config{
-		URL: cfg.DatabaseURL, MaxConns: 2, PgBouncer: cfg.PgBouncer, StatementTimeout: cfg.StatementTimeout, ApplicationName: "engined-doctor",
-	})
+	s, err := store.Open(ctx, aside(cfg, "doctor"))
 	if err != nil {
 		return err
 	}
@@ -47,10 +44,9 @@ func (c *cli) fixFeed(ctx context.Context, cfg config.Config, always bool) error
 	if err != nil || era.Open() && !always {
 		return err
 	}
-	said := c.now()
+	due := c.paced()
 	era, err = s.OpenEra(ctx, func(sessions int64) {
-		if now := c.now(); now.Sub(said) > 5*time.Second {
-			said = now
+		if due() {
 			fmt.Fprintf(c.err, "feed: %s made older than the new era\n", plural(sessions, "session"))
 		}
 	})

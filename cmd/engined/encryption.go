@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -72,10 +71,9 @@ func (c *cli) rotateKeys() *cobra.Command {
 	}
 	return c.command(cmd, config.General|config.Database, nil, func(ctx context.Context, cfg config.Config, _ []string) error {
 		return c.withVault(ctx, cfg, func(v *vault.Vault) error {
-			said := c.now()
+			due := c.paced()
 			n, err := v.Rotate(ctx, func(done int) {
-				if now := c.now(); now.Sub(said) > 5*time.Second {
-					said = now
+				if due() {
 					fmt.Fprintf(c.err, "%s wrapped anew\n", plural(done, "session key"))
 				}
 			})

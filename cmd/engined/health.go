@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -58,7 +57,7 @@ func (c *cli) health() *cobra.Command {
 			}
 		}
 		if !ready.Ready {
-			return errors.New(cl.URL() + " lives and is not ready: " + oneLine(strings.TrimPrefix(ready.Detail, "not ready: "), 0))
+			return errors.New(cl.URL() + " lives and is not ready: " + oneLine(ready.Why(), 0))
 		}
 		return nil
 	})

@@ -219,7 +219,7 @@ func (c *cli) withStore(ctx context.Context, cfg config.Config, do func(*store.S
 	if err := schemaFits(ctx, cfg.DatabaseURL); err != nil {
 		return err
 	}
-	s, err := store.Open(ctx, store.Config{URL: cfg.DatabaseURL, MaxConns: 2, PgBouncer: cfg.PgBouncer, ApplicationName: "engined-admin"})
+	s, err := store.Open(ctx, aside(cfg, "admin"))
 	if err != nil {
 		return err
 	}

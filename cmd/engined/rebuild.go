@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -54,10 +52,9 @@ func (c *cli) rebuild() *cobra.Command {
 		if err := schemaFits(ctx, cfg.DatabaseURL); err != nil {
 			return err
 		}
-		s, end, err := openSealed(ctx, cfg, store.Config{
-			URL: cfg.DatabaseURL, MaxConns: 2, PgBouncer: cfg.PgBouncer, StatementTimeout: cfg.StatementTimeout, ApplicationName: "engined-rebuild",
-			DefaultBudget: int64(cfg.DefaultTokenBudget), DebtMilli: owes, DebtMilliOf: owesOf,
-		})
+		with := aside(cfg, "rebuild")
+		with.DefaultBudget, with.DebtMilli, with.DebtMilliOf = int64(cfg.DefaultTokenBudget), owes, owesOf
+		s, end, err := openSealed(ctx, cfg, with)
 		if err != nil {
 			return err
 		}
@@ -72,7 +69,6 @@ type rebuildJob struct {
 	dryRun, asJSON bool
 	logs           rebuild.What
 	search, stream bool
-	said           time.Time
 }
 
 func (j *rebuildJob) choose(what []string) error {
@@ -108,8 +104,13 @@ func (j *rebuildJob) run(ctx context.Context, s *store.Store) error {
 	var done rebuild.Progress
 	if j.logs != 0 {
 		var err error
+		due := j.paced()
 		o := rebuild.Options{What: j.logs, Session: j.session, DryRun: j.dryRun}
-		if done, err = rebuild.Run(ctx, s, o, func(c rebuild.Change) error { return j.told(&out, c) }, j.progress); err != nil {
+		if done, err = rebuild.Run(ctx, s, o, func(c rebuild.Change) error { return j.told(&out, c) }, func(p rebuild.Progress) {
+			if due() {
+				fmt.Fprintf(j.err, "%s, %s read, %s repaired\n", plural(p.Sessions, "session"), plural(p.Events, "event"), plural(p.Repaired, "session"))
+			}
+		}); err != nil {
 			return err
 		}
 	}
@@ -157,60 +158,60 @@ func (j *rebuildJob) told(out *rowWriter, c rebuild.Change) error {
 	return nil
 }
 
-func (j *rebuildJob) progress(p rebuild.Progress) {
-	if now := j.now(); now.Sub(j.said) > verifyPace {
-		if !j.said.IsZero() {
-			fmt.Fprintf(j.err, "%s, %s read, %s repaired\n", plural(p.Sessions, "session"), plural(p.Events, "event"), plural(p.Repaired, "session"))
-		}
-		j.said = now
-	}
-}
-
 // rest are the parts that are no session's own.
 func (j *rebuildJob) rest(ctx context.Context, s *store.Store) error {
-	say := func(format string, args ...any) { fmt.Fprintf(j.err, format+"\n", args...) }
 	if j.search {
-		tenants, err := s.SearchTenants(ctx)
-		if err != nil {
+		if err := j.writeIndex(ctx, s); err != nil {
 			return err
-		}
-		slices.Sort(tenants)
-		if j.dryRun {
-			say("search: the index of %s would be written anew", plural(len(tenants), "tenant"))
-		} else {
-			events := map[string]int{}
-			j.said = j.now()
-			err := retrieval.NewIndexer(s, nil).Rebuild(ctx, "", func(tenant string, n int) {
-				events[tenant] = n
-				if now := j.now(); now.Sub(j.said) > verifyPace {
-					j.said = now
-					say("search: %s of %s indexed", plural(n, "event"), oneLine(tenant, 0))
-				}
-			})
-			if err != nil {
-				return err
-			}
-			total := 0
-			for _, n := range events {
-				total += n
-			}
-			say("search: %s of %s indexed; what workers took over they finish", plural(total, "event"), plural(len(tenants), "tenant"))
 		}
 	}
 	if j.stream {
-		if j.dryRun {
-			owed, _, err := s.OwedCompactions(ctx)
-			if err != nil {
-				return err
-			}
-			say("stream: compactions owed by %s would be published again", plural(owed, "session"))
-			return nil
+		return j.publishAgain(ctx, s)
+	}
+	return nil
+}
+
+func (j *rebuildJob) say(format string, args ...any) { fmt.Fprintf(j.err, format+"\n", args...) }
+
+func (j *rebuildJob) writeIndex(ctx context.Context, s *store.Store) error {
+	tenants, err := s.SearchTenants(ctx)
+	if err != nil {
+		return err
+	}
+	if j.dryRun {
+		j.say("search: the index of %s would be written anew", plural(len(tenants), "tenant"))
+		return nil
+	}
+	events, due := map[string]int{}, j.paced()
+	err = retrieval.NewIndexer(s, nil).Rebuild(ctx, "", func(tenant string, n int) {
+		if events[tenant] = n; due() {
+			j.say("search: %s of %s indexed", plural(n, "event"), oneLine(tenant, 0))
 		}
-		n, err := s.CallDue(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	total := 0
+	for _, n := range events {
+		total += n
+	}
+	j.say("search: %s of %s indexed; what workers took over they finish", plural(total, "event"), plural(len(tenants), "tenant"))
+	return nil
+}
+
+func (j *rebuildJob) publishAgain(ctx context.Context, s *store.Store) error {
+	if j.dryRun {
+		owed, _, err := s.OwedCompactions(ctx)
 		if err != nil {
 			return err
 		}
-		say("stream: %s made due; the next sweep of a worker publishes them", plural(n, "debt"))
+		j.say("stream: compactions owed by %s would be published again", plural(owed, "session"))
+		return nil
 	}
+	n, err := s.CallDue(ctx)
+	if err != nil {
+		return err
+	}
+	j.say("stream: %s made due; the next sweep of a worker publishes them", plural(n, "debt"))
 	return nil
 }

@@ -93,7 +93,7 @@ func parsePolicy(text string, cfg config.Config, budget int) (*replayPolicy, err
 			return nil, err
 		}
 	}
-	p.Policy.SoftThreshold = 0.8 * p.Policy.Threshold
+	p.Policy.SoftThreshold = softShare * p.Policy.Threshold
 	p.Policy = p.Policy.Fitted()
 	return p, p.Policy.Validate()
 }

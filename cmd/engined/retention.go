@@ -62,7 +62,7 @@ func (c *cli) retention() *cobra.Command {
 		if err := schemaFits(ctx, cfg.DatabaseURL); err != nil {
 			return err
 		}
-		s, end, err := openSealed(ctx, cfg, store.Config{URL: cfg.DatabaseURL, MaxConns: 2, PgBouncer: cfg.PgBouncer, ApplicationName: "engined-retention"})
+		s, end, err := openSealed(ctx, cfg, aside(cfg, "retention"))
 		if err != nil {
 			return err
 		}

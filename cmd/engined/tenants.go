@@ -14,6 +14,7 @@ import (
 	"github.com/engined/engined/internal/access"
 	"github.com/engined/engined/internal/config"
 	"github.com/engined/engined/internal/store"
+	"github.com/engined/engined/internal/summarizers"
 )
 
 func (c *cli) tenants() *cobra.Command {
@@ -126,7 +127,7 @@ func (c *cli) setTenant() *cobra.Command {
 		if given == 0 {
 			return usageError{errors.New("give at least one of --rate, --concurrency, --sessions, --storage, --spend, --keep")}
 		}
-		spendMicros := micros(*spend)
+		spendMicros := summarizers.Micros(*spend)
 		return c.withStore(ctx, cfg, func(s *store.Store) error {
 			o, err := s.Override(ctx, args[0])
 			if err != nil {

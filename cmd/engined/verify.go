@@ -5,15 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/engined/engined/internal/config"
-	"github.com/engined/engined/internal/store"
 	"github.com/engined/engined/internal/verify"
 )
-
-// verifyPace is how often a run over all logs says how far it is.
-const verifyPace = 5 * time.Second
 
 func (c *cli) verify(ctx context.Context, cfg config.Config, asJSON bool) error {
 	if cfg.DatabaseURL == "" {
@@ -22,15 +17,13 @@ func (c *cli) verify(ctx context.Context, cfg config.Config, asJSON bool) error 
 	if err := schemaFits(ctx, cfg.DatabaseURL); err != nil {
 		return err
 	}
-	s, end, err := openSealed(ctx, cfg, store.Config{
-		URL: cfg.DatabaseURL, MaxConns: 2, PgBouncer: cfg.PgBouncer, StatementTimeout: cfg.StatementTimeout, ApplicationName: "engined-verify",
-	})
+	s, end, err := openSealed(ctx, cfg, aside(cfg, "verify"))
 	if err != nil {
 		return err
 	}
 	defer end()
 	out := rowWriter{w: c.out, name: "differences"}
-	said := time.Now()
+	due := c.paced()
 	found := func(d verify.Difference) error {
 		if asJSON {
 			raw, err := json.Marshal(d) //nolint:gosec // a session key is no secret
@@ -43,8 +36,7 @@ func (c *cli) verify(ctx context.Context, cfg config.Config, asJSON bool) error 
 		return nil
 	}
 	p, err := verify.All(ctx, s, found, func(p verify.Progress) {
-		if time.Since(said) > verifyPace {
-			said = time.Now()
+		if due() {
 			fmt.Fprintf(c.err, "%s, %s read\n", plural(p.Sessions, "session"), plural(p.Events, "event"))
 		}
 	})

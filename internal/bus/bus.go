@@ -206,6 +206,12 @@ func (b *Bus) Healthy() (ok bool, detail string) {
 	return true, "connected"
 }
 
+// Up reports whether there is a connection, with its streams or without.
+func (b *Bus) Up() bool {
+	up, _ := b.link.reason()
+	return up
+}
+
 // keep creates the streams each time the connection comes up.
 func (b *Bus) keep(ctx context.Context) {
 	defer close(b.kept)

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 )
 
-// Health asks whether the node lives, and Ready whether it serves. What the
-// node said comes along even when the answer is no.
+// Health asks whether the node lives, and Ready whether it serves.
 func (c *Client) Health(ctx context.Context) (json.RawMessage, error) {
 	return c.call(ctx, http.MethodGet, "/healthz", nil, nil)
 }
@@ -28,6 +28,9 @@ type Readiness struct {
 	Detail string
 	Checks []Check
 }
+
+// Why is why a node is not ready, without saying again that it is not.
+func (r Readiness) Why() string { return strings.TrimPrefix(r.Detail, "not ready: ") }
 
 // Ready asks whether the node can serve turns. An answer of 503 is no error.
 func (c *Client) Ready(ctx context.Context) (Readiness, error) {

@@ -83,7 +83,7 @@ func New(cfg Config) (*Set, error) {
 	s := &Set{cfg: cfg, clients: map[string]llm.Client{}, limits: map[string]store.SpendLimits{}}
 	for _, spec := range cfg.Specs {
 		s.limits[spec.Name] = store.SpendLimits{
-			SummarizerMicros: micros(spec.DailyLimit), TenantMicros: micros(cfg.TenantLimit), Free: spec.Price == (llm.Price{}),
+			SummarizerMicros: Micros(spec.DailyLimit), TenantMicros: Micros(cfg.TenantLimit), Free: spec.Price == (llm.Price{}),
 		}
 		switch spec.Kind {
 		case OpenAI:
@@ -98,7 +98,8 @@ func New(cfg Config) (*Set, error) {
 	return s, nil
 }
 
-func micros(dollars float64) int64 { return int64(math.Round(dollars * 1e6)) }
+// Micros are millionths of a US dollar.
+func Micros(dollars float64) int64 { return int64(math.Round(dollars * 1e6)) }
 
 // For is whom to ask for a session's summaries. lastResort lets the extractive
 // summarizer write what no model would.
