@@ -38,8 +38,9 @@ func TestANodeAndAWorkerShareTheWork(t *testing.T) {
 	if res.Compaction != contextengine.CompactionScheduled {
 		t.Fatalf("compaction %s", res.Compaction)
 	}
-	s := awaitSession(t, cl, "s", func(s client.Session) bool { return s.Epoch > res.Epoch })
-	if len(s.Attempts) == 0 || s.Attempts[0].Outcome != "compacted" {
+	// The attempt is recorded behind the commit.
+	s := awaitSession(t, cl, "s", func(s client.Session) bool { return s.Epoch > res.Epoch && len(s.Attempts) > 0 })
+	if s.Attempts[0].Outcome != "compacted" {
 		t.Errorf("attempts %+v", s.Attempts)
 	}
 	engined(t, "doctor", "--database-url", db, "--nats-url", nats).ok(t)

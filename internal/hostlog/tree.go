@@ -37,9 +37,6 @@ func (t *Tree) Add(n Node) {
 	t.order = append(t.order, n.ID)
 }
 
-// Has reports whether an entry is known.
-func (t *Tree) Has(id string) bool { _, ok := t.nodes[id]; return ok }
-
 // Messages are the places of the lane's messages, in the host's order.
 func (t *Tree) Messages() []int64 {
 	var out []int64
@@ -120,19 +117,6 @@ func (t *Tree) Above(leaf, id string) (between []*Node, ok bool) {
 		at = n.Parent
 	}
 	return nil, false
-}
-
-// Resolve is where an entry that follows another one really hangs: an entry
-// that follows a leaf move follows the move's target.
-func (t *Tree) Resolve(id string) string {
-	for range t.order {
-		n := t.nodes[id]
-		if n == nil || n.Kind != Leaf {
-			return id
-		}
-		id = n.Parent
-	}
-	return id
 }
 
 // Put tells the place of an entry that had none yet.

@@ -3,10 +3,7 @@ package retrieval
 import (
 	"cmp"
 	"context"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/engined/engined/internal/search"
 	"github.com/engined/engined/internal/store"
@@ -132,35 +129,22 @@ func byMessage(parts []store.SearchPart) (out []texts, size int64) {
 	return out, size
 }
 
-const (
-	// alone is how many bytes of text are not worth a second goroutine, readers
-	// the most of one search.
-	alone   = 128 << 10
-	readers = 4
-)
+// alone is how many bytes of text are not worth a second goroutine.
+const alone = 128 << 10
 
 // hits holds messages against the wants, several at a time where they are
 // much text. One without a score is no hit.
 func (p *plan) hits(ctx context.Context, messages []texts, size int64, match Match, average float64) ([]Hit, error) {
 	out := make([]Hit, len(messages))
-	var next atomic.Int64
-	work := func() {
-		for ctx.Err() == nil {
-			i := int(next.Add(1)) - 1
-			if i >= len(messages) {
-				return
-			}
-			if h, ok := p.hit(messages[i].parts, match, average); ok {
-				out[i] = h
-			}
+	together(len(messages), min(int(size/alone), readers), func(i int) bool {
+		if ctx.Err() != nil {
+			return false
 		}
-	}
-	var wg sync.WaitGroup
-	for range min(int(size/alone), readers, runtime.GOMAXPROCS(0)) - 1 {
-		wg.Go(work)
-	}
-	work()
-	wg.Wait()
+		if h, ok := p.hit(messages[i].parts, match, average); ok {
+			out[i] = h
+		}
+		return true
+	})
 	return out, ctx.Err()
 }
 

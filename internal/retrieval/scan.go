@@ -2,9 +2,6 @@ package retrieval
 
 import (
 	"context"
-	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -97,27 +94,18 @@ type attempt struct {
 // thousands take a good one. At least the first is tried, so that a search gets on.
 func (s *Searcher) expressions(ctx context.Context, p *plan, parts []store.SearchScanned) []attempt {
 	out := make([]attempt, len(parts))
-	var next atomic.Int64
-	work := func() {
-		for {
-			i := int(next.Add(1)) - 1
-			if i >= len(parts) || i > 0 && (ctx.Err() != nil || !s.now().Before(p.until)) {
-				return
-			}
-			if parts[i].Fits {
-				if h, ok := p.expression(&parts[i].SearchPart); ok {
-					out[i].hit = &h
-				}
-			}
-			out[i].done = true
+	together(len(parts), readers, func(i int) bool {
+		if i > 0 && (ctx.Err() != nil || !s.now().Before(p.until)) {
+			return false
 		}
-	}
-	var wg sync.WaitGroup
-	for range min(readers, runtime.GOMAXPROCS(0)) - 1 {
-		wg.Go(work)
-	}
-	work()
-	wg.Wait()
+		if parts[i].Fits {
+			if h, ok := p.expression(&parts[i].SearchPart); ok {
+				out[i].hit = &h
+			}
+		}
+		out[i].done = true
+		return true
+	})
 	return out
 }
 

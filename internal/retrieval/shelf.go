@@ -3,11 +3,8 @@ package retrieval
 import (
 	"cmp"
 	"context"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -51,21 +48,13 @@ func newShelf(store Reader, parts []store.SearchPart, lookups [][]search.Lookup)
 
 // read counts the words of all parts, several at a time.
 func (h *shelf) read(lookups [][]search.Lookup) {
-	var next atomic.Int64
-	work := func() {
-		for i := int(next.Add(1)) - 1; i < len(h.parts); i = int(next.Add(1)) - 1 {
-			p := &h.parts[i]
-			terms, length := search.Terms(p.Text)
-			p.Length = length
-			h.look[i] = countsOf(terms, lookups)
-		}
-	}
-	var wg sync.WaitGroup
-	for range min(readers, runtime.GOMAXPROCS(0)) - 1 {
-		wg.Go(work)
-	}
-	work()
-	wg.Wait()
+	together(len(h.parts), readers, func(i int) bool {
+		p := &h.parts[i]
+		terms, length := search.Terms(p.Text)
+		p.Length = length
+		h.look[i] = countsOf(terms, lookups)
+		return true
+	})
 }
 
 // countsOf is how often terms, which are sorted, have each look-up in one of

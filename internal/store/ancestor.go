@@ -10,7 +10,6 @@ import (
 
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/store/db"
-	"github.com/engined/engined/internal/vault"
 )
 
 // summaryPage is how many summaries an erasure reads at a time.
@@ -136,7 +135,10 @@ func (s *Store) blankSummaries(ctx context.Context, q *db.Queries, cur Session, 
 			if err != nil {
 				return err
 			}
-			if err := s.rewriteEvent(ctx, q, open, r.Seq, body, vault.IsSealed(r.Body)); err != nil {
+			if body, err = open.replacing(ctx, r.Body, body); err == nil {
+				err = q.RewriteEvent(ctx, db.RewriteEventParams{TenantID: cur.Tenant, SID: cur.SID, Seq: r.Seq, Body: body})
+			}
+			if err != nil {
 				return fmt.Errorf("summary %d: %w", r.Seq, err)
 			}
 		}
@@ -148,17 +150,4 @@ func (s *Store) blankSummaries(ctx context.Context, q *db.Queries, cur Session, 
 		return fmt.Errorf("bodies: %w", err)
 	}
 	return nil
-}
-
-// rewriteEvent replaces the body of an event that the engine wrote, encrypted
-// as it was.
-func (s *Store) rewriteEvent(ctx context.Context, q *db.Queries, o *opener, seq int64, body []byte, sealed bool) error {
-	if sealed {
-		k, err := o.key(ctx)
-		if err != nil {
-			return err
-		}
-		body = k.Seal(vault.Event, nil, body)
-	}
-	return q.RewriteEvent(ctx, db.RewriteEventParams{TenantID: o.tenant, SID: o.sid, Seq: seq, Body: body})
 }

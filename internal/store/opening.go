@@ -200,6 +200,18 @@ func (o *opener) seal(ctx context.Context, kind vault.Kind, detail, plain []byte
 	return k.Seal(kind, detail, plain), nil
 }
 
+// replacing encrypts what takes an event's place, if the event is encrypted.
+func (o *opener) replacing(ctx context.Context, event, body []byte) ([]byte, error) {
+	if !vault.IsSealed(event) {
+		return body, nil
+	}
+	k, err := o.key(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return k.Seal(vault.Event, nil, body), nil
+}
+
 // sealJob is seal for the texts of summarization jobs.
 func (o *opener) sealJob(ctx context.Context, detail []byte, plain string) (text string, sealed bool, err error) {
 	k, err := o.perhaps(ctx)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -225,10 +226,7 @@ func (r *Repair) SetDebt(ctx context.Context, d Debt, owes bool) error {
 // Owing is what a session owes by the append's own rule; ok is false where it
 // is not over the threshold. model is the one that its newest turns named.
 func (s *Store) Owing(cur Session, model string) (d Debt, ok bool) {
-	budget := cur.TokenBudget
-	if budget == 0 {
-		budget = s.cfg.DefaultBudget
-	}
+	budget := cmp.Or(cur.TokenBudget, s.cfg.DefaultBudget)
 	cost := (cur.LeafOffset - cur.BaseOffset) * int64(cur.FactorMilli)
 	d = Debt{Tenant: cur.Tenant, SID: cur.SID, Epoch: cur.Epoch, Tokens: cost / 1000, Budget: budget}
 	return d, cur.LeafOffset > cur.HoldOffset && cost > budget*s.cfg.debtMilliOf(model)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/store/db"
-	"github.com/engined/engined/internal/vault"
 )
 
 // An erasure does not wait for those who inherited of the session: it says in the
@@ -169,16 +168,13 @@ func (s *Store) disguiseParent(ctx context.Context, q *db.Queries, tenant string
 		if err != nil {
 			return fmt.Errorf("event %d of %s: %w", r.Seq, r.SID, err)
 		}
-		if body != nil {
-			if vault.IsSealed(r.Body) {
-				k, err := open.key(ctx)
-				if err != nil {
-					return err
-				}
-				body = k.Seal(vault.Event, nil, body)
-			}
-			p.Sids, p.Seqs, p.Bodies = append(p.Sids, r.SID), append(p.Seqs, r.Seq), append(p.Bodies, body)
+		if body == nil {
+			continue
 		}
+		if body, err = open.replacing(ctx, r.Body, body); err != nil {
+			return err
+		}
+		p.Sids, p.Seqs, p.Bodies = append(p.Sids, r.SID), append(p.Seqs, r.Seq), append(p.Bodies, body)
 	}
 	if len(p.Sids) > 0 {
 		if err := q.RewriteEvents(ctx, p); err != nil {
