@@ -40,12 +40,15 @@ SELECT s.sealed, (s.head > 0)::boolean AS settled FROM sessions s WHERE s.tenant
 SELECT count(*) FILTER (WHERE s.sealed) AS sealed, count(*) FILTER (WHERE NOT s.sealed) AS plain FROM sessions s;
 
 -- name: NewestSealed :many
--- Encrypted sessions of all tenants, those that began last; for operators. Without
--- an index it reads the table once.
+-- Encrypted sessions of all tenants, those that began last; for operators.
 SELECT s.tenant_id, s.sid FROM sessions s WHERE s.sealed AND s.head > 0 ORDER BY s.sid DESC LIMIT @max_rows::integer;
 
 -- name: SealedAmong :one
 -- Whether any of a tenant's sessions is encrypted; of those named, if any are.
-SELECT EXISTS (
-    SELECT FROM sessions s
-    WHERE s.tenant_id = @tenant_id AND s.sealed AND (cardinality(@sids::uuid[]) = 0 OR s.sid = ANY (@sids::uuid[])))::boolean AS found;
+SELECT (CASE WHEN cardinality(@sids::uuid[]) = 0
+    THEN EXISTS (SELECT FROM sessions s WHERE s.tenant_id = @tenant_id AND s.sealed)
+    ELSE EXISTS (
+        SELECT FROM unnest(@sids::uuid[]) AS u (sid)
+        CROSS JOIN LATERAL (SELECT x.sealed FROM sessions x WHERE x.tenant_id = @tenant_id AND x.sid = u.sid LIMIT 1) s
+        WHERE s.sealed)
+    END)::boolean AS found;

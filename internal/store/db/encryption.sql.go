@@ -84,8 +84,7 @@ type NewestSealedRow struct {
 	SID      uuid.UUID
 }
 
-// Encrypted sessions of all tenants, those that began last; for operators. Without
-// an index it reads the table once.
+// Encrypted sessions of all tenants, those that began last; for operators.
 //
 //	SELECT s.tenant_id, s.sid FROM sessions s WHERE s.sealed AND s.head > 0 ORDER BY s.sid DESC LIMIT $1::integer
 func (q *Queries) NewestSealed(ctx context.Context, arg NewestSealedParams) ([]NewestSealedRow, error) {
@@ -177,23 +176,31 @@ func (q *Queries) RewrapSessionKey(ctx context.Context, arg RewrapSessionKeyPara
 }
 
 const sealedAmong = `-- name: SealedAmong :one
-SELECT EXISTS (
-    SELECT FROM sessions s
-    WHERE s.tenant_id = $1 AND s.sealed AND (cardinality($2::uuid[]) = 0 OR s.sid = ANY ($2::uuid[])))::boolean AS found
+SELECT (CASE WHEN cardinality($1::uuid[]) = 0
+    THEN EXISTS (SELECT FROM sessions s WHERE s.tenant_id = $2 AND s.sealed)
+    ELSE EXISTS (
+        SELECT FROM unnest($1::uuid[]) AS u (sid)
+        CROSS JOIN LATERAL (SELECT x.sealed FROM sessions x WHERE x.tenant_id = $2 AND x.sid = u.sid LIMIT 1) s
+        WHERE s.sealed)
+    END)::boolean AS found
 `
 
 type SealedAmongParams struct {
-	TenantID string
 	Sids     []uuid.UUID
+	TenantID string
 }
 
 // Whether any of a tenant's sessions is encrypted; of those named, if any are.
 //
-//	SELECT EXISTS (
-//	    SELECT FROM sessions s
-//	    WHERE s.tenant_id = $1 AND s.sealed AND (cardinality($2::uuid[]) = 0 OR s.sid = ANY ($2::uuid[])))::boolean AS found
+//	SELECT (CASE WHEN cardinality($1::uuid[]) = 0
+//	    THEN EXISTS (SELECT FROM sessions s WHERE s.tenant_id = $2 AND s.sealed)
+//	    ELSE EXISTS (
+//	        SELECT FROM unnest($1::uuid[]) AS u (sid)
+//	        CROSS JOIN LATERAL (SELECT x.sealed FROM sessions x WHERE x.tenant_id = $2 AND x.sid = u.sid LIMIT 1) s
+//	        WHERE s.sealed)
+//	    END)::boolean AS found
 func (q *Queries) SealedAmong(ctx context.Context, arg SealedAmongParams) (bool, error) {
-	row := q.db.QueryRow(ctx, sealedAmong, arg.TenantID, arg.Sids)
+	row := q.db.QueryRow(ctx, sealedAmong, arg.Sids, arg.TenantID)
 	var found bool
 	err := row.Scan(&found)
 	return found, err
