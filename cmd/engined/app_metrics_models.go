@@ -4,8 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/engined/engined/internal/summarizers"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/engined/engined/internal/summarizers"
 )
 
 // models reads once a scrape what workers share about summarizers. The numbers

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"os"
@@ -161,7 +160,7 @@ func TestRotatingTheMasterKey(t *testing.T) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
-	if bytes.Contains([]byte(n.err.String()), []byte(strings.Fields(older)[1])) {
+	if strings.Contains(n.err.String(), strings.Fields(older)[1]) {
 		t.Error("the log has a master key")
 	}
 }

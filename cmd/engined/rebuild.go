@@ -171,7 +171,7 @@ func (j *rebuildJob) rest(ctx context.Context, s *store.Store) error {
 	return nil
 }
 
-func (j *rebuildJob) say(format string, args ...any) { fmt.Fprintf(j.err, format+"\n", args...) }
+func (j *rebuildJob) sayf(format string, args ...any) { fmt.Fprintf(j.err, format+"\n", args...) }
 
 func (j *rebuildJob) writeIndex(ctx context.Context, s *store.Store) error {
 	tenants, err := s.SearchTenants(ctx)
@@ -179,13 +179,13 @@ func (j *rebuildJob) writeIndex(ctx context.Context, s *store.Store) error {
 		return err
 	}
 	if j.dryRun {
-		j.say("search: the index of %s would be written anew", plural(len(tenants), "tenant"))
+		j.sayf("search: the index of %s would be written anew", plural(len(tenants), "tenant"))
 		return nil
 	}
 	events, due := map[string]int{}, j.paced()
 	err = retrieval.NewIndexer(s, nil).Rebuild(ctx, "", func(tenant string, n int) {
 		if events[tenant] = n; due() {
-			j.say("search: %s of %s indexed", plural(n, "event"), oneLine(tenant, 0))
+			j.sayf("search: %s of %s indexed", plural(n, "event"), oneLine(tenant, 0))
 		}
 	})
 	if err != nil {
@@ -195,7 +195,7 @@ func (j *rebuildJob) writeIndex(ctx context.Context, s *store.Store) error {
 	for _, n := range events {
 		total += n
 	}
-	j.say("search: %s of %s indexed; what workers took over they finish", plural(total, "event"), plural(len(tenants), "tenant"))
+	j.sayf("search: %s of %s indexed; what workers took over they finish", plural(total, "event"), plural(len(tenants), "tenant"))
 	return nil
 }
 
@@ -205,13 +205,13 @@ func (j *rebuildJob) publishAgain(ctx context.Context, s *store.Store) error {
 		if err != nil {
 			return err
 		}
-		j.say("stream: compactions owed by %s would be published again", plural(owed, "session"))
+		j.sayf("stream: compactions owed by %s would be published again", plural(owed, "session"))
 		return nil
 	}
 	n, err := s.CallDue(ctx)
 	if err != nil {
 		return err
 	}
-	j.say("stream: %s made due; the next sweep of a worker publishes them", plural(n, "debt"))
+	j.sayf("stream: %s made due; the next sweep of a worker publishes them", plural(n, "debt"))
 	return nil
 }

@@ -332,7 +332,7 @@ func TestNodePages(t *testing.T) {
 	}
 	for _, method := range []string{http.MethodGet, http.MethodPost} { // what the console does not take it refuses itself
 		w := ask(a, method, "/console/x", "")
-		if w.Body.String() != "console at /console/x" || w.Header().Get("X-Content-Type-Options") == "" || w.Header().Get("X-Request-Id") == "" {
+		if w.Body.String() != "console at /console/x" || w.Header().Get("X-Content-Type-Options") == "" || w.Header().Get("X-Request-ID") == "" {
 			t.Errorf("console: %s %v", w.Body, w.Header())
 		}
 	}

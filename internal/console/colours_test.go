@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"maps"
 	"math"
 	"regexp"
 	"strconv"
@@ -18,9 +19,7 @@ func TestWordsStandOutFromTheirGround(t *testing.T) {
 	if !found {
 		t.Fatal("there is no dark palette")
 	}
-	for name, colour := range palette(after) {
-		dark[name] = colour
-	}
+	maps.Copy(dark, palette(after))
 	grounds := map[string][]string{
 		"text": {"page", "panel", "raised", "marked-bg", "came-bg", "left-bg", "changed-bg", "good-bg", "bad-bg", "mark"},
 		"dim":  {"page", "panel", "raised", "marked-bg", "came-bg", "left-bg", "changed-bg"},

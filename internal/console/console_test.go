@@ -191,7 +191,7 @@ func TestModulesHoldTogether(t *testing.T) {
 				t.Errorf("%s imports %s", name, found[2])
 				continue
 			}
-			for _, what := range strings.Split(found[1], ",") {
+			for what := range strings.SplitSeq(found[1], ",") {
 				what, _, _ = strings.Cut(strings.TrimSpace(what), " as ")
 				exported := regexp.MustCompile(`export\s+(?:async\s+)?(?:function|const|class|let)\s+` + what + `\b|export\s*\{[^}]*\b` + what + `\b[^}]*\}`)
 				if what != "" && !exported.MatchString(text) {
