@@ -143,3 +143,15 @@ func (t *exportTree) entry(e client.Event) (json.RawMessage, error) {
 		return nil, nil
 	}
 }
+
+// targetOf reads a seq out of what an event says; absent is 0.
+func targetOf(e client.Event, name string, into *int64) error {
+	var data map[string]json.RawMessage
+	if err := dataOf(e, &data); err != nil {
+		return err
+	}
+	if raw, ok := data[name]; ok {
+		return json.Unmarshal(raw, into)
+	}
+	return nil
+}

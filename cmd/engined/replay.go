@@ -20,6 +20,7 @@ import (
 	"github.com/engined/engined/internal/compact"
 	"github.com/engined/engined/internal/config"
 	"github.com/engined/engined/internal/engine"
+	"github.com/engined/engined/internal/events"
 	"github.com/engined/engined/internal/message"
 	"github.com/engined/engined/internal/replay"
 	"github.com/engined/engined/internal/retrieval"
@@ -35,24 +36,29 @@ func (c *cli) replay() *cobra.Command {
 			"  engined replay KEY --policy now --policy 'late:threshold=0.9,target=0.6' --policy 'never:compaction=off'",
 			"",
 			"Its keys: budget, threshold, target, tail, chunk, fan-in, compaction=on|off,",
-			"engine=lossless|rolling|recall|legacy.",
+			"engine=lossless|rolling|recall|legacy. What model-windows says of --model comes before the defaults. A fork is run",
+			"with what it inherited, as its ancestors' logs tell it.",
 		),
 	}
 	asJSON := jsonFlag(cmd)
 	policies := cmd.Flags().StringArray("policy", []string{"default", "never:compaction=off"}, "a policy, NAME[:KEY=VALUE,…]; may be repeated")
 	budget := cmd.Flags().Int("budget", 0, "token budget; by default the session's own, else the configured default")
-	model := cmd.Flags().String("model", "", "count tokens for this model")
+	model := cmd.Flags().String("model", "", "count tokens for this model, with its budget and threshold of model-windows")
 	scope := config.General | config.Client | config.Replaying
 	return c.command(cmd, scope, devDefaults, func(ctx context.Context, cfg config.Config, args []string) error {
-		var all []*replayPolicy
+		models, err := modelRules(cfg)
+		if err != nil {
+			return err
+		}
+		all := make([]*replayPolicy, 0, len(*policies))
 		for _, text := range *policies {
-			p, err := parsePolicy(text, cfg, *budget)
+			p, err := parsePolicy(text, cfg, models, *model, *budget)
 			if err != nil {
 				return usageError{fmt.Errorf("--policy %s: %w", text, err)}
 			}
 			all = append(all, p)
 		}
-		steps, err := c.recorded(ctx, cfg, args[0], all)
+		steps, err := c.recorded(ctx, cfg, args[0], cmp.Or(models.Budget(*model), cfg.DefaultTokenBudget), all)
 		if err != nil {
 			return err
 		}
@@ -79,11 +85,12 @@ type replayPolicy struct {
 	Result replay.Result  `json:"result"`
 }
 
-func parsePolicy(text string, cfg config.Config, budget int) (*replayPolicy, error) {
+func parsePolicy(text string, cfg config.Config, models engine.Models, model string, budget int) (*replayPolicy, error) {
 	name, settings, _ := strings.Cut(text, ":")
-	p := &replayPolicy{Name: name, Engine: "lossless", Budget: budget, Policy: compact.Policy{
-		Threshold: cfg.CompactionThreshold, TargetShare: cfg.CompactionTarget, TailShare: cfg.CompactionTail,
-	}}
+	p := &replayPolicy{Name: name, Engine: "lossless", Budget: budget, Policy: policy(cfg)}
+	if !strings.Contains(settings, "threshold=") {
+		p.Policy = models.Policy(p.Policy, model)
+	}
 	for setting := range strings.SplitSeq(settings, ",") {
 		if setting == "" {
 			continue
@@ -145,7 +152,7 @@ func (p *replayPolicy) set(key, value string) error {
 }
 
 // recorded reads the session, and its budget for the policies that name none.
-func (c *cli) recorded(ctx context.Context, cfg config.Config, key string, all []*replayPolicy) ([]replay.Step, error) {
+func (c *cli) recorded(ctx context.Context, cfg config.Config, key string, budget int, all []*replayPolicy) ([]replay.Step, error) {
 	cl, err := node(cfg)
 	if err != nil {
 		return nil, err
@@ -156,35 +163,60 @@ func (c *cli) recorded(ctx context.Context, cfg config.Config, key string, all [
 		return nil, err
 	}
 	for _, p := range all {
-		if p.Budget == 0 {
-			p.Budget = int(s.TokenBudget)
-		}
-		if p.Budget == 0 {
-			p.Budget = cfg.DefaultTokenBudget
-		}
+		p.Budget = cmp.Or(p.Budget, int(s.TokenBudget), budget)
 	}
-	var steps []replay.Step
-	users := make(map[int64]bool)
-	n := c.counting("events read")
-	err = eachEvent(ctx, cl, key, func(e client.Event) error {
-		step, ok, err := stepOf(e)
-		if ok {
-			users[e.Seq] = e.Role == "user"
-			steps = append(steps, step)
-		}
-		n.at(int(e.Seq), int(s.Head))
-		return err
-	})
-	n.end()
-	if err == nil && len(steps) == 0 {
+	r := recording{node: cl, users: make(map[int64]bool), n: c.counting("events read")}
+	err = r.read(ctx, key, s.Head)
+	r.n.end()
+	if err == nil && len(r.steps) == 0 {
 		err = errors.New("the session holds nothing to replay")
 	}
-	return replay.WithTurns(steps, func(s replay.Step) bool { return users[s.Seq] }), err
+	return replay.WithTurns(r.steps, func(s replay.Step) bool { return r.users[s.Seq] }), err
+}
+
+// recording is what hosts did in a session and, before the point of a fork, in
+// its ancestors. Steps are named by their places in the session's line.
+type recording struct {
+	node  *client.Client
+	steps []replay.Step
+	users map[int64]bool
+	n     *counting
+}
+
+// read adds a session up to a seq.
+func (r *recording) read(ctx context.Context, key string, until int64) error {
+	inherited := int64(0)
+	return eachEvent(ctx, r.node, key, func(e client.Event) error {
+		if e.Seq > until {
+			return nil
+		}
+		switch e.Type {
+		case "forked":
+			var from events.ForkedBody
+			err := dataOf(e, &from)
+			if inherited = from.Inherited; err != nil || from.ParentSessionKey == "" { // erased
+				return err
+			}
+			return r.read(ctx, from.ParentSessionKey, from.AtSeq)
+		case "ancestor.erased":
+			var gone events.AncestorErasedBody
+			err := dataOf(e, &gone)
+			r.steps = slices.DeleteFunc(r.steps, func(s replay.Step) bool { return s.Seq <= gone.Through })
+			return err
+		}
+		step, ok, err := stepOf(e, inherited)
+		if ok {
+			r.users[step.Seq] = e.Role == "user"
+			r.steps = append(r.steps, step)
+		}
+		r.n.at(int(e.Seq), int(until))
+		return err
+	})
 }
 
 // stepOf is what a host did; what the engine itself wrote is left to the policy.
-func stepOf(e client.Event) (replay.Step, bool, error) {
-	step := replay.Step{Seq: e.Seq}
+func stepOf(e client.Event, inherited int64) (replay.Step, bool, error) {
+	step := replay.Step{Seq: inherited + e.Seq}
 	switch e.Type {
 	case "message.appended":
 		step.Message, step.Heartbeat, step.Reply = e.Message, e.IsHeartbeat, e.Role == "assistant"
@@ -192,26 +224,32 @@ func stepOf(e client.Event) (replay.Step, bool, error) {
 		step.Kind = replay.TurnEnd
 	case "session.reset":
 		step.Kind = replay.Reset
-		err := targetOf(e, "keepFrom", &step.Target)
-		return step, true, err
+		var body events.SessionResetBody
+		if err := dataOf(e, &body); err != nil {
+			return step, false, err
+		}
+		switch {
+		case len(body.Path) > 0:
+			step.Target = body.Path[0].From
+		case body.KeepFrom > 0:
+			step.Target = inherited + body.KeepFrom
+		}
 	case "leaf.moved":
 		step.Kind = replay.Rewind
-		err := targetOf(e, "to", &step.Target)
-		return step, true, err
+		var body events.LeafMovedBody
+		if err := dataOf(e, &body); err != nil {
+			return step, false, err
+		}
+		step.Target = inherited + body.To
 	default:
 		return step, false, nil
 	}
 	return step, true, nil
 }
 
-// targetOf reads a seq out of what an event says; absent is 0.
-func targetOf(e client.Event, name string, into *int64) error {
-	var data map[string]json.RawMessage
-	if err := json.Unmarshal(e.Data, &data); err != nil {
+func dataOf(e client.Event, into any) error {
+	if err := json.Unmarshal(e.Data, into); err != nil {
 		return fmt.Errorf("event %d: %w", e.Seq, err)
-	}
-	if raw, ok := data[name]; ok {
-		return json.Unmarshal(raw, into)
 	}
 	return nil
 }

@@ -83,6 +83,32 @@ func TestLookingAtWhatWindowsCost(t *testing.T) {
 			t.Errorf("policy %s: %+v, want windows of up to %d tokens", sides.Policies[i].Name, got, most)
 		}
 	}
+	// A model's threshold is a policy's that names none, its window the budget of a
+	// session without.
+	if err := json.Unmarshal([]byte(engined(t, "replay", "s", "--json", "--url", dev.url, "--model", "small-1", "--model-windows", "small-*=3500:500:0.5",
+		"--policy", "now", "--policy", "full:threshold=1").ok(t).out), &sides); err != nil {
+		t.Fatal(err)
+	}
+	for i, most := range []int{1500, 3000} {
+		if got := sides.Policies[i].Result; got.Compactions == 0 || got.MaxTokens > most+200 || got.MaxTokens < most-400 {
+			t.Errorf("a model's thresholds, policy %s: %+v, want windows of up to %d tokens", sides.Policies[i].Name, got, most)
+		}
+	}
+	// A fork of the first ten messages, and a fork of that one: seven turns.
+	engined(t, "fork", "s", "f", "--at", "10", "--url", dev.url).ok(t)
+	more := filepath.Join(t.TempDir(), "more.json")
+	writeFile(t, more, chat(2))
+	engined(t, "import", more, "--session", "f", "--url", dev.url).ok(t)
+	engined(t, "fork", "f", "g", "--url", dev.url).ok(t)
+	var forked struct {
+		Policies []struct{ Result struct{ Calls, Shown int } }
+	}
+	if err := json.Unmarshal([]byte(engined(t, "replay", "g", "--json", "--url", dev.url, "--policy", "now").ok(t).out), &forked); err != nil {
+		t.Fatal(err)
+	}
+	if got := forked.Policies[0].Result; got.Calls != 7 || got.Shown != 14 {
+		t.Errorf("a fork of a fork is replayed as %+v, want 7 calls and 14 messages", got)
+	}
 	if got := engined(t, "events", "s", "--url", dev.url, "--json").ok(t); strings.Contains(got.out, "summary.created") {
 		t.Error("a replay wrote into the session")
 	}

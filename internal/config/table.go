@@ -117,7 +117,7 @@ func Options() []Option {
 			bind:  func(c *Config) Value { return count(&c.DefaultTokenBudget, 1, math.MaxInt32) },
 		},
 		{
-			Name: "model-windows", Scope: Node | Working | Owing,
+			Name: "model-windows", Scope: Node | Working | Owing | Replaying,
 			Usage: "what models have room for and when their sessions are compacted, as MODEL=WINDOW:RESERVE:THRESHOLD:SOFT (claude-*=200000:16000:0.9, or gpt-*=::0.7 for a threshold alone), separated by commas; of each value the first match that has one counts; window without reserve is the budget where the host names the model but no budget, the thresholds take the place of compaction-threshold",
 			bind:  func(c *Config) Value { return list(&c.ModelWindowList, "models", checkModelWindow) },
 		},

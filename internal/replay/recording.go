@@ -13,7 +13,7 @@ const (
 	TurnEnd
 	// Reset hides everything before the step's Target, or everything.
 	Reset
-	// Rewind moves the leaf back to Target.
+	// Rewind moves the leaf back to the newest message at or before Target.
 	Rewind
 )
 

@@ -1,9 +1,11 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/engined/engined/contextengine"
 	"github.com/engined/engined/internal/prefix"
@@ -57,7 +59,7 @@ type Result struct {
 
 // Run replays the steps and adds up what the windows cost.
 func Run(ctx context.Context, e Engine, steps []Step, o Options) (Result, error) {
-	r := run{e: e, o: o, seqs: make(map[int64]int64)}
+	r := run{e: e, o: o}
 	for i, s := range steps {
 		if err := r.step(ctx, s); err != nil {
 			return Result{}, fmt.Errorf("event %d: %w", s.Seq, err)
@@ -74,9 +76,12 @@ type run struct {
 	o      Options
 	ledger prefix.Ledger
 	res    Result
-	// seqs maps the recording's seqs to the run's.
-	seqs map[int64]int64
+	// put are the messages so far, in order.
+	put []message
 }
+
+// message is a seq of the recording and the run's for it.
+type message struct{ of, seq int64 }
 
 func (r *run) step(ctx context.Context, s Step) error {
 	switch s.Kind {
@@ -91,17 +96,18 @@ func (r *run) step(ctx context.Context, s Step) error {
 		return r.turn(ctx)
 	case Reset:
 		var keep *int64
-		if to, ok := r.seqs[s.Target]; ok {
-			keep = &to
+		if i := r.from(s.Target); s.Target > 0 && i < len(r.put) {
+			keep = &r.put[i].seq
 		}
 		_, err := r.e.Reset(ctx, r.o.Session, keep, "replay")
 		return err
 	case Rewind:
-		to, ok := r.seqs[s.Target]
-		if !ok {
-			return nil // a target before the recording's first message
+		i := r.from(s.Target + 1)
+		if i == 0 { // to before the first message: nothing is shown
+			_, err := r.e.Reset(ctx, r.o.Session, nil, "replay")
+			return err
 		}
-		_, err := r.e.Rewind(ctx, r.o.Session, to)
+		_, err := r.e.Rewind(ctx, r.o.Session, r.put[i-1].seq)
 		return err
 	default:
 		return fmt.Errorf("step of kind %d", s.Kind)
@@ -113,9 +119,16 @@ func (r *run) append(ctx context.Context, s Step) error {
 		Session: r.o.Session, Messages: []json.RawMessage{s.Message}, IsHeartbeat: s.Heartbeat,
 	})
 	if err == nil && len(res.Seqs) == 1 {
-		r.seqs[s.Seq] = res.Seqs[0]
+		r.put = append(r.put, message{s.Seq, res.Seqs[0]})
 	}
 	return err
+}
+
+// from is the index of the first message at or behind a seq of the recording;
+// what is named there need not be a message.
+func (r *run) from(seq int64) int {
+	i, _ := slices.BinarySearchFunc(r.put, seq, func(m message, seq int64) int { return cmp.Compare(m.of, seq) })
+	return i
 }
 
 // call is what the model sees before it replies.

@@ -98,6 +98,35 @@ func TestReplayFollowsResetsAndRewinds(t *testing.T) {
 	}
 }
 
+// What a host named need not be a message: a turn's end, or an event of the
+// engine's own.
+func TestReplayFollowsTargetsThatAreNoMessages(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	for key, tc := range map[string]struct {
+		step replay.Step
+		want []int
+	}{
+		"keep from a turn's end":        {replay.Step{Kind: replay.Reset, Target: 103}, []int{1, 2}},
+		"keep nothing":                  {replay.Step{Kind: replay.Reset, Target: 109}, nil},
+		"back to a turn's end":          {replay.Step{Kind: replay.Rewind, Target: 106}, []int{0, 1}},
+		"back to before all":            {replay.Step{Kind: replay.Rewind, Target: 7}, nil},
+		"keep what is older than it is": {replay.Step{Kind: replay.Reset, Target: 7}, []int{0, 1, 2}},
+	} {
+		tc.step.Seq = 110
+		if _, err := replay.Run(t.Context(), e, append(turns(101, 3), tc.step), replay.Options{Session: session(key), Budget: 100_000}); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{}
+		for _, n := range tc.want {
+			want = append(want, string(message("user", n)), string(message("assistant", n)))
+		}
+		if diff := cmp.Diff(want, shown(t, e, key, 100_000)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", key, diff)
+		}
+	}
+}
+
 func TestPoliciesAreCompared(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
