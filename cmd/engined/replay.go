@@ -46,10 +46,10 @@ func (c *cli) replay() *cobra.Command {
 	model := cmd.Flags().String("model", "", "count tokens for this model, with its budget and threshold of model-windows")
 	scope := config.General | config.Client | config.Replaying
 	return c.command(cmd, scope, devDefaults, func(ctx context.Context, cfg config.Config, args []string) error {
-		models, err := modelRules(cfg)
-		if err != nil {
-			return err
+		if err := checkPolicies(cfg); err != nil {
+			return usageError{err}
 		}
+		models := modelsOf(cfg)
 		all := make([]*replayPolicy, 0, len(*policies))
 		for _, text := range *policies {
 			p, err := parsePolicy(text, cfg, models, *model, *budget)
@@ -87,9 +87,11 @@ type replayPolicy struct {
 
 func parsePolicy(text string, cfg config.Config, models engine.Models, model string, budget int) (*replayPolicy, error) {
 	name, settings, _ := strings.Cut(text, ":")
-	p := &replayPolicy{Name: name, Engine: "lossless", Budget: budget, Policy: policy(cfg)}
+	p := &replayPolicy{Name: name, Engine: "lossless", Budget: budget, Policy: compact.Policy{
+		Threshold: cfg.CompactionThreshold, TargetShare: cfg.CompactionTarget, TailShare: cfg.CompactionTail,
+	}}
 	if !strings.Contains(settings, "threshold=") {
-		p.Policy = models.Policy(p.Policy, model)
+		p.Policy = models.Policy(policy(cfg), model)
 	}
 	for setting := range strings.SplitSeq(settings, ",") {
 		if setting == "" {
@@ -186,9 +188,9 @@ type recording struct {
 // read adds a session up to a seq.
 func (r *recording) read(ctx context.Context, key string, until int64) error {
 	inherited := int64(0)
-	return eachEvent(ctx, r.node, key, func(e client.Event) error {
+	err := eachEvent(ctx, r.node, key, func(e client.Event) error {
 		if e.Seq > until {
-			return nil
+			return errEnough
 		}
 		switch e.Type {
 		case "forked":
@@ -212,7 +214,13 @@ func (r *recording) read(ctx context.Context, key string, until int64) error {
 		r.n.at(int(e.Seq), int(until))
 		return err
 	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
 }
+
+var errEnough = errors.New("what follows came after the fork")
 
 // stepOf is what a host did; what the engine itself wrote is left to the policy.
 func stepOf(e client.Event, inherited int64) (replay.Step, bool, error) {
