@@ -213,6 +213,8 @@ func (pg *page) identify(ctx context.Context) error {
 	for i := range pg.entries {
 		e := &pg.entries[i]
 		pg.recognise(e, byID[e.ID])
+		// Nothing follows a record whose id was another's: the id is that one's.
+		e.Side = e.Side || e.variant != "" && e.Kind == hostlog.Record
 		here := func(id string) bool {
 			return inLane[id] || slices.ContainsFunc(byID[id], func(k store.KnownEntry) bool { return k.Lane == pg.row.Lane && !k.Inherited })
 		}
@@ -297,6 +299,9 @@ func (e *placed) treeNode() hostlog.Node {
 	}
 	if e.Kind == hostlog.Message || e.Kind == hostlog.Reset {
 		n.Place = e.place
+	}
+	if e.variant != "" {
+		n.Shared = e.ID
 	}
 	return n
 }

@@ -93,7 +93,7 @@ func (pg *page) loadTree(ctx context.Context) error {
 func nodeOf(e events.LinkedEntry) hostlog.Node {
 	n := hostlog.Node{ID: e.ID, Parent: e.Parent, Kind: kindOf(e.Type), Place: e.Place, Type: e.Type, FirstKept: e.FirstKept, Result: e.Result}
 	if e.Variant != "" {
-		n.ID += "~" + e.Variant
+		n.ID, n.Shared = e.ID+"~"+e.Variant, e.ID
 	}
 	return n
 }

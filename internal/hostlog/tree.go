@@ -5,6 +5,9 @@ import "slices"
 // Node is an entry in a lane's tree.
 type Node struct {
 	ID string
+	// Shared is the id of an earlier entry that the host gave this one too; its
+	// own is made up then.
+	Shared string
 	// Parent is the entry before it on the way to the root, empty at the root.
 	// Of a Leaf it is the target.
 	Parent string
@@ -21,12 +24,15 @@ type Node struct {
 // Tree is what is known of a lane's entries.
 type Tree struct {
 	nodes map[string]*Node
+	// stands has the message that stands for an id which a record has too: who
+	// follows that id follows the message.
+	stands map[string]*Node
 	// Order has the ids as the host wrote them.
 	order []string
 }
 
 // NewTree is a lane without entries.
-func NewTree() *Tree { return &Tree{nodes: map[string]*Node{}} }
+func NewTree() *Tree { return &Tree{nodes: map[string]*Node{}, stands: map[string]*Node{}} }
 
 // Add adds an entry. The first of an id stays.
 func (t *Tree) Add(n Node) {
@@ -35,6 +41,25 @@ func (t *Tree) Add(n Node) {
 	}
 	t.nodes[n.ID] = &n
 	t.order = append(t.order, n.ID)
+	if first := t.nodes[n.Shared]; first != nil && first.Kind == Record && n.Kind == Message && t.stands[n.Shared] == nil {
+		t.stands[n.Shared] = &n
+	}
+}
+
+// at is the entry that an id names, nil for none.
+func (t *Tree) at(id string) *Node {
+	if m := t.stands[id]; m != nil {
+		return m
+	}
+	return t.nodes[id]
+}
+
+// above is the entry that another one follows, nil at the root.
+func (t *Tree) above(n *Node) *Node {
+	if up := t.at(n.Parent); up != n {
+		return up
+	}
+	return t.nodes[n.Parent]
 }
 
 // Messages are the places of the lane's messages, in the host's order.
@@ -54,18 +79,13 @@ func (t *Tree) Messages() []int64 {
 func (t *Tree) Path(leaf string) (places []int64, compacted bool) {
 	var walk []*Node
 	seen := make(map[string]bool)
-	for id := leaf; id != "" && !seen[id]; {
-		n := t.nodes[id]
-		if n == nil {
-			break
-		}
-		seen[id] = true
+	for n := t.at(leaf); n != nil && !seen[n.ID]; n = t.above(n) {
+		seen[n.ID] = true
 		if n.Kind == Reset {
 			walk = append(walk, t.kept(n)...)
 			break
 		}
 		walk = append(walk, n)
-		id = n.Parent
 	}
 	for _, n := range slices.Backward(walk) {
 		if n.Kind == Message && n.Place > 0 {
@@ -85,17 +105,12 @@ func (t *Tree) kept(reset *Node) []*Node {
 	}
 	var out []*Node
 	seen := map[string]bool{reset.ID: true}
-	for id := reset.Parent; id != "" && !seen[id]; {
-		n := t.nodes[id]
-		if n == nil || n.Kind == Reset {
-			return nil
-		}
-		seen[id] = true
+	for n := t.above(reset); n != nil && n.Kind != Reset && !seen[n.ID]; n = t.above(n) {
+		seen[n.ID] = true
 		out = append(out, n)
-		if id == reset.FirstKept {
+		if n == t.at(reset.FirstKept) {
 			return out
 		}
-		id = n.Parent
 	}
 	return nil
 }
@@ -104,17 +119,13 @@ func (t *Tree) kept(reset *Node) []*Node {
 // what lies between them, newest first.
 func (t *Tree) Above(leaf, id string) (between []*Node, ok bool) {
 	seen := make(map[string]bool)
-	for at := leaf; at != "" && !seen[at]; {
-		if at == id {
+	to := t.at(id)
+	for n := t.at(leaf); n != nil && !seen[n.ID]; n = t.above(n) {
+		if n == to {
 			return between, true
 		}
-		n := t.nodes[at]
-		if n == nil {
-			return nil, false
-		}
-		seen[at] = true
+		seen[n.ID] = true
 		between = append(between, n)
-		at = n.Parent
 	}
 	return nil, false
 }
@@ -140,7 +151,7 @@ func (t *Tree) HasReset(place int64) bool {
 // shows, 0 for none: behind a reset there is what it keeps.
 func (t *Tree) MessageBefore(id string) int64 {
 	seen := make(map[string]bool)
-	n := t.nodes[id]
+	n := t.at(id)
 	for n != nil && !seen[n.ID] {
 		seen[n.ID] = true
 		if n.Kind == Reset {
@@ -151,7 +162,7 @@ func (t *Tree) MessageBefore(id string) int64 {
 			}
 			return 0
 		}
-		if n = t.nodes[n.Parent]; n != nil && n.Kind == Message && n.Place > 0 {
+		if n = t.above(n); n != nil && n.Kind == Message && n.Place > 0 {
 			return n.Place
 		}
 	}

@@ -46,6 +46,14 @@ func TestPath(t *testing.T) {
 		"a cycle":                  {tree(msg("a", "b", 1), msg("b", "a", 2)), "b", []int64{1, 2}},
 		"a cycle of resets":        {tree(hostlog.Node{ID: "r", Parent: "r", Kind: hostlog.Reset, FirstKept: "q"}), "r", nil},
 		"an entry of one id twice": {with(msg("b", "", 9)), "c", []int64{1, 2, 3}},
+		"a message of a record's id": {
+			with(hostlog.Node{ID: "m", Parent: "c", Type: "custom"}, hostlog.Node{ID: "m~", Shared: "m", Parent: "m", Kind: hostlog.Message, Place: 4}, msg("d", "m", 5)), "d",
+			[]int64{1, 2, 3, 4, 5},
+		},
+		"a record of a message's id": {
+			with(hostlog.Node{ID: "c~", Shared: "c", Type: "custom"}, msg("d", "c", 5)), "d",
+			[]int64{1, 2, 3, 5},
+		},
 	} {
 		got, _ := c.tree.Path(c.leaf)
 		if diff := cmp.Diff(c.want, got); diff != "" {

@@ -2,9 +2,11 @@ package retrieval_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -122,7 +124,7 @@ func TestWhatWasJustSaidIsFound(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.say("a", "Run chat-send with -rf on a|b in 38.101", "静默 播客 飞书 한국어 🔥", "nothing of it")
-	for _, q := range []string{"chat-send", "-rf", "a|b", "38.101", `"with -rf"`, "run* chat", "RUN"} {
+	for _, q := range []string{"chat-send", "-rf", "a|b", "38.101", `"with -rf"`, `"with -rf`, "run* chat", "RUN"} {
 		b.want(retrieval.Request{Query: q}, "a/1")
 	}
 	for _, q := range []string{"静默", "静", "播客", "飞书", "한국", "🔥", "静默 🔥"} {
@@ -187,6 +189,76 @@ func TestTenantsAreApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.want(retrieval.Request{Tenant: "two", Query: "secret", Scopes: []store.SearchScope{{SID: s.SID}}})
+}
+
+// Texts of more different words than one vector of Postgres's holds (1 MB), of
+// each kind that others reported.
+func TestTextsOfMoreWordsThanAVectorHoldsAreFound(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	noise := make([]byte, 700_000)
+	for i := range noise {
+		noise[i] = byte(random.Uint32())
+	}
+	base64ed := base64.StdEncoding.EncodeToString(noise)
+	var words, han strings.Builder
+	for i := range 120_000 {
+		fmt.Fprintf(&words, "u%05xn ", i)
+	}
+	for han.Len() < 1_500_000 {
+		han.WriteRune(rune(0x4e00 + random.IntN(0x9fa5-0x4e00)))
+	}
+	b.say("words", words.String())
+	b.say("han", han.String())
+	b.say("random", strings.Join(chunks(base64ed, 12), " "))
+	b.say("after", "what comes next")
+	b.want(retrieval.Request{Query: "u00000n u1d4bfn"}, "words/1")
+	b.want(retrieval.Request{Query: chunks(base64ed, 12)[70_000]}, "random/1")
+	text := []rune(han.String())
+	for _, at := range []int{0, len(text) / 2, len(text) - 6} {
+		b.want(retrieval.Request{Query: string(text[at : at+6])}, "han/1")
+	}
+	b.want(retrieval.Request{Query: "comes next"}, "after/1")
+}
+
+// chunks are the parts of a text of n bytes each.
+func chunks(text string, n int) (out []string) {
+	for len(text) >= n {
+		out, text = append(out, text[:n]), text[n:]
+	}
+	return out
+}
+
+func TestAMessageWithANULIsFound(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.say("a", "what's the \x00 weather", "half\x00open", `six characters \u0000 of it`)
+	b.ingest("t", "a", `{"role":"user","content":"lone \ud99c surrogate"}`)
+	b.say("a", "next")
+	b.want(retrieval.Request{Query: "weather"}, "a/1")
+	b.want(retrieval.Request{Query: "half open"}, "a/2")
+	b.want(retrieval.Request{Query: "characters"}, "a/3")
+	b.want(retrieval.Request{Query: "surrogate"}, "a/4")
+	b.want(retrieval.Request{Query: "next"}, "a/5")
+}
+
+func TestWithoutAScopeTheWholeTenantIsSearched(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.say("stale", "marker of long ago")
+	if _, err := b.engine.Reset(t.Context(), on("t", "stale"), nil, "new"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.engine.Fork(t.Context(), on("t", "stale"), "tip", nil); err != nil {
+		t.Fatal(err)
+	}
+	b.say("tip", "marker of today")
+	b.say("other", "marker of another")
+	b.ingest("u", "tip", `{"role":"user","content":"marker of a stranger"}`)
+	b.want(retrieval.Request{Query: "marker", Sort: retrieval.SortRecent}, "other/1", "tip/2", "stale/1")
+	b.want(retrieval.Request{Query: "marker", Sort: retrieval.SortRecent, SessionKey: "tip"}, "tip/2", "stale/1")
+	b.want(retrieval.Request{Query: "marker", SessionKey: "tip", ActiveOnly: true}, "tip/2")
 }
 
 func TestLongTextsAreFoundInEveryPart(t *testing.T) {

@@ -66,6 +66,26 @@ function parse(bytes: Buffer): { id?: string } | undefined {
   }
 }
 
+/** How often a record is looked for within one line. */
+const mostTries = 10_000;
+
+/**
+ * Where in a whole line its record begins: behind the torn end of another one, or
+ * the NULs of a crash, when that is where the host went on writing.
+ */
+function recordIn(line: Buffer): number {
+  if (parse(line)) return 0;
+  let at = line.length;
+  for (let tries = 0; at > 0 && tries < mostTries; tries++) {
+    at = line.lastIndexOf('{"type":', at - 1);
+    if (at < 0) break;
+    const entry = parse(line.subarray(at));
+    // A block of a torn message has a type too, and maybe an id.
+    if (entry && ("timestamp" in entry || "message" in entry || "version" in entry)) return at;
+  }
+  return 0;
+}
+
 async function idAt(file: FileHandle, start: number, end: number): Promise<string | undefined> {
   if (end === start) return "";
   const entry = parse(await bytesOf(file, start, end));
@@ -94,11 +114,13 @@ async function linesFrom(file: FileHandle, from: number, size: number, most: num
       const atEnd = newline < 0 && end + buffer.length >= size;
       if (newline < 0 && !atEnd) break;
       const stop = newline < 0 ? buffer.length : newline;
-      const entry = parse(buffer.subarray(at, stop));
+      const text = buffer.subarray(at, stop);
+      const start = newline < 0 ? 0 : recordIn(text);
+      const entry = parse(text.subarray(start));
       // The last line may be in the middle of being written: it is left for the next time.
       if (!entry && newline < 0) return { lines, end: end + at, more: false };
       if (entry && lines.length > 0 && (lines.length >= most || end + stop - from > bytes)) return { lines, end: end + at, more: true };
-      if (entry) lines.push({ start: end + at, end: end + stop, entry });
+      if (entry) lines.push({ start: end + at + start, end: end + stop, entry });
       at = newline < 0 ? stop : stop + 1;
     }
     if (at === 0) want *= 2;

@@ -123,6 +123,14 @@ test("a service that cannot be reached: every call keeps its promise", async (t)
   await one.dispose();
 });
 
+test("a sub-agent whose parent the service does not know starts all the same, and there is nothing to take back", async (t) => {
+  const { fake, engine } = await setup(t, {}, pages([]));
+  fake.on("POST subagents", { status: 404, body: { type: "/problems/unknown-session", title: "Unknown session", status: 404 } });
+  const preparation = await engine().prepareSubagentSpawn({ parentSessionKey: "p", childSessionKey: "c" });
+  await preparation.rollback();
+  assert.deepEqual(fake.names(), ["POST subagents"]);
+});
+
 test("while the service is away a turn probes once and waits no more, and a commit tries anyway", async (t) => {
   const { fake, engine } = await setup(t, { deadlines: { sync: 1_000, assemble: 1_000 } }, pages([]));
   fake.on("GET transcript", "hang").on("POST assemble", "hang");

@@ -133,6 +133,26 @@ test("a transcript file is read in pages, goes on at its cursor, and starts over
   assert.equal(await fileReader(`${path}.none`).read(null, limits), "later");
 });
 
+test("a transcript file: the record behind a torn line or a block of NULs is kept", async () => {
+  const path = join(folder(), "s.jsonl");
+  const entry = (id: string) => JSON.stringify({ type: "message", id, timestamp: 1, message: { role: "user", content: [{ type: "text", text: id }] } }) + "\n";
+  const torn = entry("torn").slice(0, -5);
+  const call = '{"type":"message","id":"cut","message":{"role":"assistant","content":[{"type":"toolCall","id":"c","arguments":{}}';
+  const nuls = "\0".repeat(143_000);
+  writeFileSync(path, [entry("a"), torn + entry("glued"), nuls + entry("padded"), nuls + "\n", torn + nuls + entry("both"), call + "\n", entry("b"), torn + entry("open").trimEnd()].join(""));
+  const reader = fileReader(path);
+  const first = (await reader.read(null, limits)) as Page;
+  assert.deepEqual(ids(first), ["a", "glued", "padded", "both", "b"], "a call of a torn message is no record, and the last line may not be whole");
+  appendFileSync(path, "\n" + entry("c"));
+  const next = (await reader.read(first.cursor, limits)) as Page;
+  assert.deepEqual(ids(next), ["open", "c"]);
+  for (let cursor: string | null = null, seen = 0; seen < 7; seen++) {
+    const page = (await reader.read(cursor, { events: 1, bytes: 1 << 20 })) as Page;
+    assert.deepEqual(ids(page), [ids(first).concat(ids(next))[seen]]);
+    cursor = page.cursor;
+  }
+});
+
 test("a transcript file: torn lines are passed over, long ones read whole, pages keep to their size", async () => {
   const path = join(folder(), "s.jsonl");
   const big = JSON.stringify({ id: "big", text: "y".repeat(9 << 20) }) + "\n";
