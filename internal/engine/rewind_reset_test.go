@@ -63,9 +63,9 @@ func TestAResetThatKeptTheInsideOfATurn(t *testing.T) {
 		if over == nil || over.Items[0].Seq != 0 || over.Items[0].SessionKey != "" || len(over.Items) != 3 {
 			t.Errorf("%s, a budget for nothing: %+v", key, over)
 		}
-		b.ingest(key, turn[3])
+		b.ingest(key, turnOf(message.Anthropic, 2, "")[1])
 		if next := b.window(key, 4000); len(next.Messages) != 4 || next.ContextProjection.Fingerprint != w.ContextProjection.Fingerprint {
-			t.Errorf("%s at the end of the turn: %s", key, text(next))
+			t.Errorf("%s, the turn goes on: %s", key, text(next))
 		}
 	}
 }

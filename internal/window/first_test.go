@@ -18,11 +18,11 @@ func TestAnAnthropicWindowBeginsWithTheUser(t *testing.T) {
 		leading []int64
 	}{
 		{"assistant first", func(l *testLog) { l.say(1); l.say(1); l.user(1); l.say(1) }, []int64{3, 4}, []int64{1, 2}},
-		{"no user at all", func(l *testLog) { l.say(1); l.say(1) }, []int64{0, 1, 2}, nil},
+		{"no user at all", func(l *testLog) { l.say(1); l.say(1) }, []int64{}, []int64{1, 2}},
 		{
 			"calls and no user", func(l *testLog) { l.call(1, "a"); l.result(1, "a"); l.say(1) },
-			[]int64{0, 1, 2, 3},
-			nil,
+			[]int64{},
+			[]int64{1, 2, 3},
 		},
 		{
 			"a turn under way and no user", func(l *testLog) { l.say(1); l.call(1, "a"); l.result(1, "a") },
@@ -100,7 +100,7 @@ func TestANoticeBeginsAWindowThatNoUserBegins(t *testing.T) {
 	// The turn goes on behind what was shown.
 	in.Budget = 1000
 	before := Build(in)
-	l.say(1)
+	l.call(1, "b")
 	in.Entries = l.input().Entries
 	after := Build(in)
 	if diff := cmp.Diff([]int64{0, 1, 2, 3}, seqs(after)); diff != "" || after.Fingerprint != before.Fingerprint {

@@ -131,6 +131,10 @@ func (l *layout) pin() {
 			pins++
 		}
 	}
+	if l.in.Dialect == message.Anthropic && len(l.in.Summaries) == 0 {
+		// With no user to begin with it would be refused.
+		return
+	}
 	if n := len(l.units); n > 0 && pins == 0 {
 		l.units[n-1].pinned = Newest
 	}

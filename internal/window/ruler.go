@@ -28,7 +28,8 @@ type edges struct {
 	// userFirst: nothing of the engine's begins the window, and the provider
 	// wants the user to.
 	userFirst bool
-	// notice: the provider wants the user to begin, and none is there.
+	// notice: the provider wants the user to begin, none is there, and something
+	// must be shown.
 	notice bool
 	// min is the first edge.
 	min int
@@ -39,7 +40,8 @@ type edges struct {
 // edgesBehind are the edges of a tail that follows summaries or does not. An
 // Anthropic window without them begins at a user message: a tail that starts
 // within a turn has that turn's user message in front of it, its anchor. Where no
-// user has spoken the engine's notice begins it: what a reset kept, or what an
+// user has spoken there is no such place, and the tail is empty; but where a turn
+// is under way the engine's notice begins the window: what a reset kept, or what an
 // ancestor's erasure left, may be the inside of a turn.
 func (l *layout) edgesBehind(summaries bool) edges {
 	e := edges{layout: l, firstPinned: len(l.units)}
@@ -54,8 +56,12 @@ func (l *layout) edgesBehind(summaries bool) edges {
 			e.userFirst, e.min = true, i
 		}
 	}
-	e.notice = !e.userFirst && len(l.units) > 0
-	if e.firstPinned < e.min {
+	switch {
+	case !e.userFirst && e.firstPinned == len(l.units):
+		e.min = len(l.units)
+	case !e.userFirst:
+		e.notice = true
+	case e.firstPinned < e.min:
 		// The user message goes in front of what is pinned before it.
 		e.min++
 	}

@@ -20,7 +20,7 @@ func accounted(j *journal, w *seen) error {
 		return nil
 	}
 	leftOut := 0
-	for _, e := range w.res.Explanation {
+	for _, e := range w.res.Explanation[w.notices:] {
 		if e.Kind == "message" {
 			as := "shown"
 			if !e.Shown {
@@ -138,7 +138,7 @@ func fits(j *journal, w *seen) error {
 		return fmt.Errorf("%d of %d tokens, overBudget %v", res.EstimatedTokens, w.budget, res.OverBudget)
 	}
 	if w.over {
-		if res.OverBudget.Needed != res.EstimatedTokens || len(res.OverBudget.Items) != len(w.seqs) {
+		if res.OverBudget.Needed != res.EstimatedTokens || len(res.OverBudget.Items) != w.notices+len(w.seqs) {
 			return fmt.Errorf("overBudget says %+v of %d tokens", res.OverBudget, res.EstimatedTokens)
 		}
 		return j.onlyWhatMust(w)

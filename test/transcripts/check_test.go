@@ -18,6 +18,9 @@ type seen struct {
 	// seqs are the events shown, summaries how many of them are one.
 	seqs      []int64
 	summaries int
+	// notices is 1 where the engine's own message begins the window, which is none
+	// of seqs.
+	notices int
 	// tokens is the o200k count of all that the model reads.
 	tokens int
 	// over: it does not fit; underused: it uses less than half of its budget
@@ -41,10 +44,7 @@ func (l *lab) check(j *journal, budget int, res contextengine.AssembleResult) (*
 			return w, err
 		}
 	}
-	err = strict(j.dialect, read, func(i int) bool { return j.stillOpen(w.seqs[i], res.Head) })
-	if errors.Is(err, errFirst) && j.newestUser(res.Head) < 0 {
-		err = nil
-	}
+	err = strict(j.dialect, read, func(i int) bool { return j.stillOpen(w.seqs[i-w.notices], res.Head) })
 	if err != nil {
 		return w, err
 	}
@@ -77,6 +77,17 @@ func (l *lab) identify(j *journal, w *seen) ([]said, error) {
 		e := w.res.Explanation[i]
 		if !e.Shown {
 			return nil, fmt.Errorf("message %d is explained as not shown", i)
+		}
+		if e.Kind == "notice" {
+			if i > 0 || j.dialect != anthropic || j.newestUser(w.res.Head) >= 0 {
+				return nil, fmt.Errorf("message %d is a notice", i)
+			}
+			var err error
+			if out[i], err = read(raw); err != nil {
+				return nil, err
+			}
+			w.notices = 1
+			continue
 		}
 		w.seqs = append(w.seqs, e.Seq)
 		if e.Kind == "summary" {

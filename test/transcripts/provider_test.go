@@ -47,10 +47,7 @@ func strict(d dialect, window []said, live func(i int) bool) error {
 		return fmt.Errorf("call %q of message %d is dead", open, head)
 	}
 	if d == anthropic && len(window) > 0 && window[0].role != "user" {
-		return errFirst
+		return errors.New("the window does not begin with the user")
 	}
 	return nil
 }
-
-// errFirst is no fault where the conversation holds no user message.
-var errFirst = errors.New("the window does not begin with the user")
