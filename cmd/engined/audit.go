@@ -52,7 +52,7 @@ func (c *cli) audit() *cobra.Command {
 					}
 					continue
 				}
-				t.row(r.At.UTC().Format(time.RFC3339), oneLine(r.KeyID, 0), strconv.Itoa(r.Status), r.Method+" "+r.Route, middle(oneLine(r.SessionKey, 0), keyColumns))
+				t.row(r.At.UTC().Format(time.RFC3339), oneLine(r.KeyID, 0), strconv.Itoa(r.Status), r.Method+" "+r.Route, oneLine(r.SessionKey, 0))
 			}
 			after, seen = next, seen+len(rows)
 			if !*asJSON {

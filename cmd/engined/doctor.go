@@ -281,7 +281,7 @@ func checkNATS(ctx context.Context, cfg config.Config) check {
 	case b.Up():
 		ch.Fix = "start a node or a worker: they make the streams; if one runs, its log says why it could not. Without them turns are served, compactions wait"
 	default:
-		ch.Detail = natsHosts(cfg.NATSURL) + ": " + ch.Detail
+		ch.Detail = bus.Hosts(cfg.NATSURL) + ": " + ch.Detail
 		ch.Fix = "is NATS running with JetStream (nats-server -js), and is --nats-url right? Turns are served without it, compactions wait"
 	}
 	return ch

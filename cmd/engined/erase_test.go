@@ -31,7 +31,7 @@ func TestRetentionListsThenErases(t *testing.T) {
 	if r := run("--retention-idle", "90d").ok(t); !strings.Contains(r.out, "0 sessions erased") {
 		t.Errorf("nothing is that old: %s", r.out)
 	}
-	if r := run("--retention-idle", "1ns", "--dry-run").ok(t); !strings.Contains(r.out, "1 session would be erased") || !strings.Contains(r.out, " a ") {
+	if r := run("--retention-idle", "1ns", "--dry-run").ok(t); !strings.Contains(r.out, "1 session would be erased") || !strings.Contains(r.out, " a\n") {
 		t.Errorf("dry run: %s", r.out)
 	}
 	if _, err := cl.Session(t.Context(), "a"); err != nil {

@@ -21,7 +21,8 @@ var update = flag.Bool("update", false, "write the golden files")
 var answers = map[string]string{
 	"GET /v1/sessions": `{"sessions":[
 {"sessionKey":"agent:main","head":1234,"epoch":3,"tokens":98765,"debt":98765,"tokenBudget":128000,"updatedAt":"2026-01-02T11:58:00Z","new":"field"},
-{"sessionKey":"日本/語","head":2,"epoch":1,"tokens":12,"debt":0,"tokenBudget":0,"updatedAt":"2025-12-30T12:00:00Z"}],"next":null}`,
+{"sessionKey":"日本/語","head":2,"epoch":1,"tokens":12,"debt":0,"tokenBudget":0,"updatedAt":"2025-12-30T12:00:00Z"},
+{"sessionKey":"import:viewer-fe5e1c67-53e7-4862-81ae-d0e013e3270b:side-0d692b0f-17cb-4fd0-94fb-215dabcef803","head":65,"epoch":1,"tokens":12764,"debt":0,"tokenBudget":0,"updatedAt":"2026-01-02T11:58:00Z"}],"next":null}`,
 	"GET /v1/sessions/agent:main": `{"sessionKey":"agent:main","head":1234,"hostHead":1233,"epoch":3,"tokens":98765,"debt":0,"tokenBudget":0,"createdAt":"2025-12-30T11:58:00.123456Z","updatedAt":"2026-01-02T11:58:00.654321Z","laterField":{"parent":null},"lineage":{"parent":{"sessionKey":"agent:main:main","kind":"fork","atSeq":40,"createdAt":"2026-01-02T11:58:00Z"},"children":[{"kind":"subagent","sessionKey":"agent:main:c1","contextMode":"isolated","atSeq":1200,"endReason":"completed"}]},` +
 		`"attempts":[{"epoch":2,"worker":"w1","outcome":"compacted","startedAt":"2026-01-02T11:57:00Z","endedAt":"2026-01-02T11:57:01.25Z"}]}`,
 	"GET /v1/sessions/agent:main/summaries": `{"summaries":[{"id":1230,"summarizer":"extractive","degraded":true,"live":true,"level":1,"epoch":3,"tokens":700,"text":"## Goal\nShip it"},` +
@@ -33,8 +34,10 @@ var answers = map[string]string{
 {"seq":2,"type":"message.appended","sessionKey":"agent:main","epoch":1,"role":"assistant","tokens":1500,"message":{"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"bash","arguments":{"command":"ls"}}]}},
 {"seq":3,"type":"epoch.rotated","sessionKey":"agent:main","epoch":2,"data":{"base":1,"epoch":2,"cause":"compaction","live":[4],"factorMilli":1000,"tokensBefore":98765,"tokensAfter":43210}}],"next":null}`,
 	"POST /v1/sessions/agent:main/assemble": `{"messages":[{"role":"compactionSummary","summary":"Ship it"},{"role":"user","content":"and now?"}],"estimatedTokens":1234,` +
-		`"contextProjection":{"mode":"per_turn","epoch":"3","fingerprint":"abc"},"head":1234,"epoch":3,"leftOut":2,"overBudget":{"budget":1000,"needed":1234,"items":[{"seq":1234,"tokens":1100}]},` +
+		`"contextProjection":{"mode":"per_turn","epoch":"3","fingerprint":"abc"},"head":1234,"epoch":3,"leftOut":4,"overBudget":{"budget":1000,"needed":1234,"items":[{"seq":1234,"tokens":1100}]},` +
 		`"explanation":[{"seq":1230,"kind":"summary","tokens":134,"shown":true,"reason":"summary of older messages"},{"seq":1234,"kind":"message","tokens":1100,"shown":true,"reason":"newest user message, always shown"},` +
+		`{"seq":1225,"kind":"message","tokens":7,"shown":false,"reason":"older than what fits the budget"},` +
+		`{"seq":1227,"kind":"message","tokens":1000,"shown":false,"reason":"older than what fits the budget"},{"seq":1228,"kind":"message","tokens":20,"shown":false,"reason":"older than what fits the budget"},` +
 		`{"seq":1229,"kind":"message","tokens":50,"shown":false,"reason":"older than what fits the budget"}]}`,
 	"GET /v1/sessions/recalls": `{"sessionKey":"recalls"}`,
 	"POST /v1/sessions/recalls/assemble": `{"messages":[{"role":"user","content":"[engined: …]"},{"role":"user","content":"<passages>"},{"role":"user","content":"and now?"}],"estimatedTokens":90,` +

@@ -113,7 +113,7 @@ func (r *retainer) anySet(ctx context.Context) (bool, error) {
 
 func (c *cli) retain(ctx context.Context, r *retainer) error {
 	out := rowWriter{w: c.out, name: "sessions"}
-	t := newTable(c.out, left("TENANT"), left("SESSION"), right("AGE"), right("IDLE"), right("BYTES"), left(""))
+	t := newTable(c.out, left("TENANT"), right("AGE"), right("IDLE"), right("BYTES"), left(""), left("SESSION"))
 	r.show = func(row expiredRow) error {
 		if r.asJSON {
 			raw, err := json.Marshal(row) //nolint:gosec // a session key is no secret
@@ -129,7 +129,7 @@ func (c *cli) retain(ctx context.Context, r *retainer) error {
 		if row.Bytes > 0 {
 			bytes = bytesText(row.Bytes)
 		}
-		t.row(oneLine(row.Tenant, 0), middle(oneLine(row.SessionKey, 0), keyColumns-8), age(c.now(), row.CreatedAt), age(c.now(), row.UpdatedAt), bytes, state)
+		t.row(oneLine(row.Tenant, 0), age(c.now(), row.CreatedAt), age(c.now(), row.UpdatedAt), bytes, state, oneLine(row.SessionKey, 0))
 		return nil
 	}
 	if err := errors.Join(r.byTime(ctx), r.bySize(ctx)); err != nil {

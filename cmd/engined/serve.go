@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/engined/engined/internal/bus"
 	"github.com/engined/engined/internal/config"
 )
 
@@ -45,7 +46,7 @@ func (c *cli) worker() *cobra.Command {
 			a.log.Info("ready", "worker", true, "concurrency", cfg.WorkerConcurrency, "version", version())
 			// Addresses may hold passwords; what they are is shown by config, masked.
 			_, err := fmt.Fprintf(c.out, "engined worker is ready: %s at one time, NATS %s, Postgres %s\n",
-				plural(cfg.WorkerConcurrency, "compaction"), natsHosts(cfg.NATSURL), databaseHost(cfg.DatabaseURL))
+				plural(cfg.WorkerConcurrency, "compaction"), bus.Hosts(cfg.NATSURL), databaseHost(cfg.DatabaseURL))
 			return err
 		})
 	})

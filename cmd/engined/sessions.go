@@ -11,16 +11,11 @@ import (
 	"github.com/engined/engined/internal/config"
 )
 
-const (
-	pageRows = 200
-	// keyColumns is how wide a session key is shown.
-	keyColumns = 48
-)
+const pageRows = 200
 
 func (c *cli) sessions() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sessions", Short: "List the sessions of a tenant",
-		Long: "List the sessions of a tenant. Long keys are shortened in the middle; --json has them whole.",
 	}
 	asJSON := jsonFlag(cmd)
 	limit := limitFlag(cmd, 0, "most rows; 0 is all")
@@ -30,7 +25,8 @@ func (c *cli) sessions() *cobra.Command {
 			return err
 		}
 		defer cl.Close()
-		t := newTable(c.out, left("SESSION"), right("HEAD"), right("EPOCH"), right("TOKENS"), right("BUDGET"), right("OWES"), right("AGE"))
+		// Keys are last and whole, however long: other commands are given them.
+		t := newTable(c.out, right("HEAD"), right("EPOCH"), right("TOKENS"), right("BUDGET"), right("OWES"), right("AGE"), left("SESSION"))
 		out := rowWriter{w: c.out, name: "sessions"}
 		after, seen := "", 0
 		for {
@@ -45,7 +41,7 @@ func (c *cli) sessions() *cobra.Command {
 					}
 					continue
 				}
-				t.row(middle(oneLine(s.SessionKey, 0), keyColumns), thousands(s.Head), thousands(s.Epoch), thousands(s.Tokens), orDash(s.TokenBudget), orDash(s.Debt), age(c.now(), s.UpdatedAt))
+				t.row(thousands(s.Head), thousands(s.Epoch), thousands(s.Tokens), orDash(s.TokenBudget), orDash(s.Debt), age(c.now(), s.UpdatedAt), oneLine(s.SessionKey, 0))
 			}
 			after, seen = next, seen+len(rows)
 			if !*asJSON {

@@ -75,8 +75,12 @@ func (c *cli) printWindow(res contextengine.AssembleResult, explain bool) error 
 	if explain && len(leftOut) > 0 {
 		fmt.Fprintln(c.out, "\nLeft out:")
 		t := newTable(c.out, right("SEQ"), left("KIND"), right("TOKENS"), left("WHY"))
-		for _, e := range leftOut {
-			t.row(strconv.FormatInt(e.Seq, 10), e.Kind, thousands(e.Tokens), e.Reason)
+		for _, r := range runs(leftOut) {
+			seqs := strconv.FormatInt(r.Seq, 10)
+			if r.to > r.Seq {
+				seqs += "–" + strconv.FormatInt(r.to, 10)
+			}
+			t.row(seqs, r.Kind, thousands(r.Tokens), r.Reason)
 		}
 		if err := t.flush(); err != nil {
 			return err
@@ -128,6 +132,26 @@ func explanations(res contextengine.AssembleResult) (shown, leftOut []contexteng
 		shown = make([]contextengine.Explanation, len(res.Messages))
 	}
 	return shown, leftOut
+}
+
+// run is what is left out up to a seq, for one reason.
+type run struct {
+	contextengine.Explanation
+	to int64
+}
+
+// runs has one line for neighbours that are left out alike: of a long session
+// it may be hundreds, and they would push the window off the screen.
+func runs(leftOut []contextengine.Explanation) []run {
+	var out []run
+	for _, e := range leftOut {
+		if n := len(out) - 1; n >= 0 && e.Seq == out[n].to+1 && e.SessionKey == out[n].SessionKey && e.Kind == out[n].Kind && e.Reason == out[n].Reason {
+			out[n].to, out[n].Tokens = e.Seq, out[n].Tokens+e.Tokens
+			continue
+		}
+		out = append(out, run{e, e.Seq})
+	}
+	return out
 }
 
 // inOneMessage has one line for all passages of a message; it is no event.

@@ -117,7 +117,7 @@ func serveSearch(c *call) error {
 		page.Next = &a.Next
 	}
 	if a.Encrypted {
-		page.Index.Note = "encrypted sessions are not in the index and were not searched; name one with sessionKey to search it"
+		page.Index.Note = "encrypted sessions are not in the index and were not searched; a search of one session alone finds what is in it"
 		if r.SessionKey != "" {
 			page.Index.Note = "the session is encrypted and long: only the newest of it was searched"
 		}

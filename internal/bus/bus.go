@@ -121,8 +121,11 @@ func Connect(ctx context.Context, opts Options) (*Bus, error) {
 		}
 	} else {
 		var why []any
+		if opts.URL != "" {
+			why = append(why, "servers", Hosts(opts.URL))
+		}
 		if err := b.nc.LastError(); err != nil {
-			why = []any{"error", withoutURL(err)}
+			why = append(why, "error", withoutURL(err))
 		}
 		b.log.Warn("NATS does not answer yet; compactions wait until it does", why...)
 	}

