@@ -183,11 +183,13 @@ type recording struct {
 	steps []replay.Step
 	users map[int64]bool
 	n     *counting
+	// leaf is the newest message of the path so far.
+	leaf int64
 }
 
 // read adds a session up to a seq.
 func (r *recording) read(ctx context.Context, key string, until int64) error {
-	inherited := int64(0)
+	inherited, began := int64(0), int64(0)
 	err := eachEvent(ctx, r.node, key, func(e client.Event) error {
 		if e.Seq > until {
 			return errEnough
@@ -199,7 +201,9 @@ func (r *recording) read(ctx context.Context, key string, until int64) error {
 			if inherited = from.Inherited; err != nil || from.ParentSessionKey == "" { // erased
 				return err
 			}
-			return r.read(ctx, from.ParentSessionKey, from.AtSeq)
+			err = r.read(ctx, from.ParentSessionKey, from.AtSeq)
+			began = r.leaf
+			return err
 		case "ancestor.erased":
 			var gone events.AncestorErasedBody
 			err := dataOf(e, &gone)
@@ -208,6 +212,10 @@ func (r *recording) read(ctx context.Context, key string, until int64) error {
 		}
 		step, ok, err := stepOf(e, inherited)
 		if ok {
+			if step.Kind == replay.Rewind && inherited > 0 && step.Target <= inherited+1 {
+				step.Target = began // back to the point of the fork
+			}
+			r.follow(step)
 			r.users[step.Seq] = e.Role == "user"
 			r.steps = append(r.steps, step)
 		}
@@ -218,6 +226,17 @@ func (r *recording) read(ctx context.Context, key string, until int64) error {
 		return nil
 	}
 	return err
+}
+
+func (r *recording) follow(s replay.Step) {
+	switch {
+	case s.Kind == replay.Message:
+		r.leaf = s.Seq
+	case s.Kind == replay.Rewind:
+		r.leaf = s.Target
+	case s.Kind == replay.Reset && s.Target == 0:
+		r.leaf = 0
+	}
 }
 
 var errEnough = errors.New("what follows came after the fork")

@@ -109,6 +109,16 @@ func TestLookingAtWhatWindowsCost(t *testing.T) {
 	if got := forked.Policies[0].Result; got.Calls != 7 || got.Shown != 14 {
 		t.Errorf("a fork of a fork is replayed as %+v, want 7 calls and 14 messages", got)
 	}
+	// A fork that goes back to its point shows what its parent showed there.
+	engined(t, "rewind", "f", "--to", "3", "--url", dev.url).ok(t)
+	engined(t, "fork", "f", "h", "--url", dev.url).ok(t)
+	engined(t, "rewind", "h", "--to", "1", "--url", dev.url).ok(t)
+	if err := json.Unmarshal([]byte(engined(t, "replay", "h", "--json", "--url", dev.url, "--policy", "now").ok(t).out), &forked); err != nil {
+		t.Fatal(err)
+	}
+	if got := forked.Policies[0].Result; got.Shown != 12 {
+		t.Errorf("a fork at a rewound leaf is replayed as %+v, want 12 messages", got)
+	}
 	if got := engined(t, "events", "s", "--url", dev.url, "--json").ok(t); strings.Contains(got.out, "summary.created") {
 		t.Error("a replay wrote into the session")
 	}
