@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -39,8 +40,8 @@ const (
 )
 
 // linesOf renders messages as lines, in order, without hidden rows, reasoning,
-// images and calls that were never answered: a chunk holds groups as a whole, so
-// what has no answer in it has none. Of an aborted message with such a call
+// the bytes of images and calls that were never answered: a chunk holds groups as
+// a whole, so what has no answer in it has none. Of an aborted message with such a call
 // nothing is told.
 func linesOf(msgs []SourceMessage) []summarize.Line {
 	dead := unanswered(msgs)
@@ -144,10 +145,20 @@ func linesOfMessage(m SourceMessage, names map[string]string, dead deadCalls, sc
 			add(role, m.Message.ToolName, b.Text, runes)
 		}
 	}
-	if images > 0 && len(out) == 0 {
-		role, runes := speaker(m.Message.Role)
-		add(role, m.Message.ToolName, "(an image)", runes)
+	if images == 0 {
+		return out
 	}
+	// The pictures stay behind; that there were some is worth telling.
+	told := "(an image)"
+	if images > 1 {
+		told = fmt.Sprintf("(%d images)", images)
+	}
+	if n := len(out); n > 0 {
+		out[n-1].Text = strings.TrimSpace(out[n-1].Text + " " + told)
+		return out
+	}
+	role, runes := speaker(m.Message.Role)
+	add(role, m.Message.ToolName, told, runes)
 	return out
 }
 

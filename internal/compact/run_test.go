@@ -390,6 +390,9 @@ func TestLines(t *testing.T) {
 		}}},
 		{Seq: 4, Message: message.Message{Role: message.User, Flags: message.Hidden, Blocks: []message.Block{block(message.Text, "hidden")}}},
 		{Seq: 5, Message: message.Message{Role: message.User, Blocks: []message.Block{{Kind: message.Image}}}},
+		{Seq: 6, Message: message.Message{Role: message.Result, ToolName: "shot", Blocks: []message.Block{
+			{Kind: message.ToolResult, ResultOf: "a", Text: "taken"}, {Kind: message.Image}, {Kind: message.Image},
+		}}},
 	})
 	var got []string
 	for _, l := range lines {
@@ -399,8 +402,9 @@ func TestLines(t *testing.T) {
 		got = append(got, fmt.Sprintf("%d %s %s %.10s %v", l.Seq, l.Role, l.Tool, l.Text, l.Error))
 	}
 	want := []string{
-		"1 user  hi false", "2 assistant  reading false", `2 tool call read {"path":"x false`,
+		"1 user  hi (an ima false", "2 assistant  reading false", `2 tool call read {"path":"x false`,
 		"3 tool result read xxxxxxxxxx true", "3 user  and now false", "5 user  (an image) false",
+		"6 tool result shot taken (2 i false",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%s", cmp.Diff(want, got))

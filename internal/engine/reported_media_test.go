@@ -89,3 +89,44 @@ func TestAFailedCompactionOfImagesSaysSoAndReplacesNothing(t *testing.T) {
 		t.Errorf("%d messages in the window, epoch %d → %d", len(after.Messages), before.Epoch, after.Epoch)
 	}
 }
+
+func TestResultsThatOverflowTogetherSayWhereTheyAreWhole(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	log := []string{user("read the four"), call("a", "b", "c", "d")}
+	for i, id := range []string{"a", "b", "c", "d"} {
+		log = append(log, result(id, strings.Repeat(fmt.Sprintf("row %d of this file. ", i), 3000))) // 60 KB
+	}
+	b.ingest("k", log...)
+	w := b.window("k", 50_000)
+	if w.EstimatedTokens > 50_000 || w.OverBudget != nil || len(w.Messages) != len(log) {
+		t.Fatalf("%d messages of %d tokens, over %v", len(w.Messages), w.EstimatedTokens, w.OverBudget)
+	}
+	pairs(t, w)
+	for i, m := range w.Messages[2:] {
+		if !strings.Contains(string(m), fmt.Sprintf("row %d of this file", i)) || !strings.Contains(string(m), fmt.Sprintf("full text: event %d", i+3)) {
+			t.Errorf("result %d does not say where it is whole: %.200s … %s", i, m, m[max(0, len(m)-300):])
+		}
+	}
+}
+
+func TestAnAnswerToAClosedCallWedgesNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.ingest("k", user("may I?"), call("c"), result("c", "no"), assistant("fine"), user("go on"), assistant("done"))
+	// Again, and to what nobody asked; then after a restart the next turn.
+	b.ingest("k", result("c", "no"), result("never", "yes"))
+	other := node(t, b.url())
+	other.ingest("k", user("and now?"), assistant("now this"))
+	for _, n := range []*bundle{b, other} {
+		w := n.window("k", 10_000)
+		pairs(t, w)
+		got := messagesOf(w)
+		if len(got) < 2 || got[len(got)-2] != user("and now?") || got[len(got)-1] != assistant("now this") || strings.Contains(text(w), `"never"`) {
+			t.Errorf("%s", text(w))
+		}
+	}
+	if got := b.stored("k"); len(got) != 10 {
+		t.Errorf("%d messages are stored, want 10", len(got))
+	}
+}
