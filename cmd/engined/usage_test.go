@@ -24,6 +24,7 @@ func TestWrongCallsSayWhatToTypeInstead(t *testing.T) {
 		"window k --explain=perhaps":            `--explain: "perhaps" is neither true nor false`,
 		"window k --moon":                       "unknown flag: --moon\nTry: engined window --help",
 		"moon":                                  `unknown command "moon"`,
+		"doctor --verify":                       "--verify reads Postgres: set --database-url or ENGINED_DATABASE_URL (engined dev says",
 	} {
 		got := engined(t, strings.Fields(args)...)
 		if got.code != exitUsage || !strings.Contains(got.err, want) || strings.Contains(got.err, "strconv") {

@@ -12,7 +12,7 @@ import (
 
 func (c *cli) verify(ctx context.Context, cfg config.Config, asJSON bool) error {
 	if cfg.DatabaseURL == "" {
-		return usageError{errors.New("--verify reads Postgres: set --database-url or ENGINED_DATABASE_URL")}
+		return usageError{errors.New("--verify reads Postgres: set --database-url or ENGINED_DATABASE_URL (engined dev says the URL of its own when it starts)")}
 	}
 	if err := schemaFits(ctx, cfg.DatabaseURL); err != nil {
 		return err
