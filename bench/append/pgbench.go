@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/engined/engined/bench/proctime"
 )
 
 func findPgbench() (string, error) {
@@ -61,7 +63,7 @@ func (b *bench) drivePgbench(ctx context.Context, sessions, conns int, length ti
 		return measured{}, err
 	}
 	warm := make(chan time.Duration, 1)
-	time.AfterFunc(time.Until(from), func() { warm <- ofProcess(cmd.Process.Pid, false) })
+	time.AfterFunc(time.Until(from), func() { warm <- proctime.Of(cmd.Process.Pid) })
 	err = cmd.Wait()
 	m := measured{took: length, used: b.cpu().since(<-cpu)}
 	m.used.client += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime() - <-warm
