@@ -27,8 +27,6 @@ type session struct {
 	rounds []string // queries of the rounds whose end the server has not told
 }
 
-func (s *session) end(error) { s.proxy.drop(s.client, s.server) }
-
 // forward reads what the program sends.
 func (s *session) forward() error {
 	in := bufio.NewReader(s.client)
@@ -63,10 +61,10 @@ func (s *session) forward() error {
 			if s.proxy.spring(Before, text) {
 				return errCut
 			}
-			s.proxy.pause()
+			s.proxy.Pause()
 			s.begin(text)
 		case 'S':
-			s.proxy.pause()
+			s.proxy.Pause()
 			s.begin(running)
 			running = ""
 		}

@@ -1,6 +1,9 @@
 package pgproxy
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Trap catches one query at one moment and holds its connection until the test
 // has decided.
@@ -33,6 +36,15 @@ func (t *Trap) release(cut bool) {
 	select {
 	case t.verdict <- cut:
 	default: // decided already
+	}
+}
+
+// Lift takes a trap away that has caught nothing yet.
+func (p *Proxy) Lift(t *Trap) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if i := slices.Index(p.traps, t); i >= 0 {
+		p.traps = slices.Delete(p.traps, i, i+1)
 	}
 }
 
