@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"net/url"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/engined/engined/internal/client"
 	"github.com/engined/engined/internal/config"
 )
 
@@ -38,36 +40,17 @@ func (c *cli) audit() *cobra.Command {
 			}
 		}
 		t := newTable(c.out, left("AT"), left("KEY"), right("STATUS"), left("CALL"), left("SESSION"))
-		out := rowWriter{w: c.out, name: "audit"}
-		after, seen := "", 0
-		for {
-			rows, next, err := cl.Audit(ctx, q, after, pageOf(*limit, seen))
-			if err != nil {
-				return err
-			}
-			for _, r := range rows {
-				if *asJSON {
-					if err := out.row(r.Raw); err != nil {
-						return err
-					}
-					continue
-				}
+		_, err = list(c, listing[client.AuditEntry]{
+			name: "audit", limit: *limit, asJSON: *asJSON, flush: t.flush,
+			page: func(after string, most int) ([]client.AuditEntry, string, error) {
+				return cl.Audit(ctx, q, after, most)
+			},
+			raw: func(r *client.AuditEntry) json.RawMessage { return r.Raw },
+			show: func(r *client.AuditEntry) error {
 				t.row(r.At.UTC().Format(time.RFC3339), oneLine(r.KeyID, 0), strconv.Itoa(r.Status), r.Method+" "+r.Route, oneLine(r.SessionKey, 0))
-			}
-			after, seen = next, seen+len(rows)
-			if !*asJSON {
-				if err := t.flush(); err != nil {
-					return err
-				}
-			}
-			if next == "" || *limit > 0 && seen >= *limit {
-				break
-			}
-		}
-		if *asJSON {
-			return out.end(after)
-		}
-		c.sayMore(after != "", seen)
-		return nil
+				return nil
+			},
+		})
+		return err
 	})
 }

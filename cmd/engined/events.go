@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -23,41 +24,23 @@ func (c *cli) events() *cobra.Command {
 		}
 		defer cl.Close()
 		t := eventTable(c)
-		out := rowWriter{w: c.out, name: "events"}
-		seen, at := 0, *after
-		for {
-			rows, next, err := cl.Events(ctx, args[0], at, pageOf(*limit, seen))
-			if err != nil {
-				return err
-			}
-			for _, e := range rows {
-				if *asJSON {
-					if err := out.row(e.Raw); err != nil {
-						return err
-					}
-					continue
+		at := *after
+		_, err = list(c, listing[client.Event]{
+			name: "events", limit: *limit, asJSON: *asJSON, flush: t.flush,
+			page: func(_ string, most int) (rows []client.Event, next string, err error) {
+				rows, at, err = cl.Events(ctx, args[0], at, most)
+				if at > 0 {
+					next = strconv.FormatInt(at, 10)
 				}
-				t.row(c.eventCells(e)...)
-			}
-			at, seen = next, seen+len(rows)
-			if !*asJSON {
-				if err := t.flush(); err != nil {
-					return err
-				}
-			}
-			if next == 0 || *limit > 0 && seen >= *limit {
-				break
-			}
-		}
-		if *asJSON {
-			next := ""
-			if at > 0 {
-				next = strconv.FormatInt(at, 10)
-			}
-			return out.end(next)
-		}
-		c.sayMore(at != 0, seen)
-		return nil
+				return rows, next, err
+			},
+			raw: func(e *client.Event) json.RawMessage { return e.Raw },
+			show: func(e *client.Event) error {
+				t.row(c.eventCells(*e)...)
+				return nil
+			},
+		})
+		return err
 	})
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -74,37 +75,24 @@ func (c *cli) grep() *cobra.Command {
 }
 
 func (c *cli) search(ctx context.Context, cl *client.Client, q string, filters url.Values, limit int, asJSON bool) error {
-	out := rowWriter{w: c.out, name: "hits"}
-	after, note, seen, current := "", "", 0, true
-	for {
-		found, err := cl.Search(ctx, q, filters, after, pageOf(limit, seen))
-		if err != nil {
-			return err
-		}
-		if after == "" {
-			current, note = found.Current, found.Note
-		}
-		for _, h := range found.Hits {
-			if asJSON {
-				err = out.row(h.Raw)
-			} else {
-				_, err = fmt.Fprint(c.out, c.hitText(h))
+	note, current := "", true
+	seen, err := list(c, listing[client.Hit]{
+		name: "hits", limit: limit, asJSON: asJSON,
+		page: func(after string, most int) ([]client.Hit, string, error) {
+			found, err := cl.Search(ctx, q, filters, after, most)
+			if after == "" {
+				current, note = found.Current, found.Note
 			}
-			if err != nil {
-				return err
-			}
-		}
-		after, seen = found.Next, seen+len(found.Hits)
-		if after == "" || limit > 0 && seen >= limit {
-			break
-		}
-	}
-	if asJSON {
-		if err := out.end(after); err != nil {
+			return found.Hits, found.Next, err
+		},
+		raw: func(h *client.Hit) json.RawMessage { return h.Raw },
+		show: func(h *client.Hit) error {
+			_, err := fmt.Fprint(c.out, c.hitText(*h))
 			return err
-		}
-	} else {
-		c.sayMore(after != "", seen)
+		},
+	})
+	if err != nil {
+		return err
 	}
 	if !current {
 		fmt.Fprintln(c.err, "engined: the newest messages are not indexed yet")
