@@ -35,14 +35,23 @@ func TestOrphanedServerIsReplaced(t *testing.T) {
 	execSQL(t, c.DSN("postgres"), "CREATE TABLE kept AS SELECT 'yes'::text AS v")
 	stop(t, c)
 
-	// A server that nobody's death stops, as on systems other than Linux.
+	// A server that nobody's death stops, as on systems other than Linux. It needs
+	// a socket, else it ends by itself, and in a path that sockets may have.
+	sockets, err := os.MkdirTemp("", "orphan-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(sockets) })
+	if err := os.Chmod(sockets, 0o777); err != nil { //nolint:gosec // the server may run as another user
+		t.Fatal(err)
+	}
 	id, err := serverIdentity(c.dir.pgdata())
 	if err != nil {
 		t.Fatal(err)
 	}
 	orphan, err := spawn(child{
 		path: c.bin.path("postgres"), dataDir: c.dir.pgdata(), id: id,
-		args: []string{"-c", "listen_addresses=", "-c", "unix_socket_directories="},
+		args: []string{"-c", "listen_addresses=", "-c", "unix_socket_directories=" + sockets},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -54,6 +63,12 @@ func TestOrphanedServerIsReplaced(t *testing.T) {
 		return err == nil && got == pid
 	}) {
 		t.Fatal("the orphan wrote no pid file")
+	}
+	if !await(t.Context(), fastTimeout, func() bool {
+		found, err := filepath.Glob(filepath.Join(sockets, ".s.PGSQL.*"))
+		return err == nil && len(found) > 0
+	}) {
+		t.Fatal("the orphan does not listen")
 	}
 
 	c = start(t, dir)
