@@ -379,6 +379,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(header + "\n" + one[:30] + two))
 	f.Add([]byte(`[{"traj":[{"role":"user"}]},{"messages":null}]`))
 	f.Add([]byte("{\n\"messages\":[{},7]}"))
+	f.Add([]byte(`{"type":"session"}` + "\n" + one)) // a header without an id
 	f.Fuzz(func(t *testing.T, b []byte) {
 		keep := func(to *[]transcript.Entry) func(transcript.Entry) error {
 			return func(e transcript.Entry) error {

@@ -70,7 +70,7 @@ func (rd *reader) record(line int, text []byte) error {
 	default:
 		rd.claude.see(o)
 		rd.is(formatOf(o))
-		if rd.report.Format == OpenClaw && o.str("id") != "" {
+		if rd.report.Format == OpenClaw {
 			return rd.bookkeeping(line, kind, text, o)
 		}
 	}
@@ -110,7 +110,8 @@ func (rd *reader) openclawEntry(line int, kind string, text []byte, o members) e
 	return rd.emit(e)
 }
 
-// bookkeeping hands on a record of the host's tree that is no message.
+// bookkeeping hands on a record of the host's tree that is no message. One without
+// an id has no place in it.
 func (rd *reader) bookkeeping(line int, kind string, text []byte, o members) error {
 	e := Entry{
 		Kind: kind, ID: o.str("id"), ParentID: o.str("parentId"), Line: line, Timestamp: timeOf(o["timestamp"]),
@@ -118,6 +119,9 @@ func (rd *reader) bookkeeping(line int, kind string, text []byte, o members) err
 	}
 	e.Record = e.Raw
 	rd.report.Skipped[kind]++
+	if e.ID == "" {
+		return nil
+	}
 	return rd.fn(e)
 }
 
