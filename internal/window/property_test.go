@@ -34,6 +34,9 @@ func TestLargerBudgetNeverShowsLess(t *testing.T) {
 			large[it.Seq] = it
 		}
 		for _, it := range small.Items {
+			if it.Kind == KindNotice {
+				continue // a summary that has room with more budget begins the window instead
+			}
 			got, ok := large[it.Seq]
 			if !ok {
 				t.Fatalf("seq %d is shown with the smaller budget only", it.Seq)
